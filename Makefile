@@ -1,0 +1,48 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# More arguments for the program behind a target, e.g. make test ARGS="tests/dag -x"
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test check format demo bench clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## create .venv and install dvae with its development tools
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	    echo "dvae needs Python 3.11 or newer, but '$(PYTHON)' is $$($(PYTHON) --version 2>&1 | head -n 1);" \
+	        "name another one, e.g. make setup PYTHON=python3.12" >&2; exit 1; }
+	@echo "Creating $(VENV) with $$($(PYTHON) --version) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@echo "Installing dvae and its development tools (a few minutes the first time, most of it torch) ..."
+	@# -qq: errors are shown; pip's warnings about package locations it does not find are not.
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $(STAMP)
+	@echo "Ready: $(BIN)/dvae --help"
+
+test: setup ## run the tests on two processes
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 $(ARGS)
+
+check: setup ## formatting, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: setup ## put the code into its format and mend what lint can mend
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+demo: setup ## train a small model and search with it, in a few minutes on two cores
+	OMP_NUM_THREADS=2 $(BIN)/dvae demo $(ARGS)
+
+bench: setup ## measure graphs per second on the CPU
+	OMP_NUM_THREADS=2 $(BIN)/python benchmarks/throughput.py --device cpu $(ARGS)
+
+clean: ## remove .venv, caches and build outputs (runs/ stays)
+	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

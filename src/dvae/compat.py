@@ -1,0 +1,168 @@
+"""Weights of the original D-VAE implementation, by the names its state dicts use.
+
+Our parts compute the same functions with fewer, larger products, so weights are joined (gate and map into one) and
+renamed; nothing is trained or converted. Types are the integers the original stores: 0 start, 1 end, 2.. the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dvae.errors import CheckpointError, MissingError
+from dvae.models.config import ModelConfig
+from dvae.models.storage import load_distinct_state
+from dvae.models.vae import VAE
+from dvae.models.zoo import build
+from dvae.tasks import BayesNetTask, EnasTask, RawTask, Task
+
+State = Mapping[str, Tensor]
+
+
+class _Reader:
+    """A state dict from which every tensor must be taken once."""
+
+    def __init__(self, name: str, state: State) -> None:
+        self.name = name
+        self.left = dict(state)
+
+    def take(self, key: str) -> Tensor:
+        if key not in self.left:
+            raise CheckpointError(f"this is not a state dict of the original {self.name}: it lacks {key}")
+        return self.left.pop(key)
+
+    def drop(self, *keys: str) -> None:
+        """Weights the original allocates and never uses."""
+        for key in keys:
+            self.left.pop(key, None)
+
+    def close(self) -> None:
+        if self.left:
+            raise CheckpointError(
+                f"this is not a state dict of the original {self.name}: it has an unknown {sorted(self.left)[0]}"
+            )
+
+
+def _linear(reader: _Reader, source: str, target: str) -> dict[str, Tensor]:
+    return {f"{target}.{part}": reader.take(f"{source}.{part}") for part in ("weight", "bias")}
+
+
+def _gru(reader: _Reader, source: str, target: str) -> dict[str, Tensor]:
+    parts = ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
+    return {f"{target}.{part}": reader.take(f"{source}.{part}") for part in parts}
+
+
+def _gated_sum(reader: _Reader, direction: str, target: str, hidden: int) -> dict[str, Tensor]:
+    """Gate over map; columns beyond the hidden ones are positions (eq. 6)."""
+    joined = torch.cat([reader.take(f"gate_{direction}.0.weight"), reader.take(f"mapper_{direction}.0.weight")])
+    result = {f"{target}.weight": joined[:, :hidden], f"{target}.bias": reader.take(f"gate_{direction}.0.bias")}
+    if joined.shape[1] > hidden:
+        result[f"{target}.position"] = joined[:, hidden:]
+    return result
+
+
+def _gated_sum_of_types(reader: _Reader, target: str) -> dict[str, Tensor]:
+    joined = torch.cat([reader.take("gate_forward.0.weight"), reader.take("mapper_forward.0.weight")])
+    return {f"{target}.weight": joined, f"{target}.bias": reader.take("gate_forward.0.bias")}
+
+
+BACKWARD = tuple(
+    [f"grue_backward.{part}" for part in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")]
+    + ["gate_backward.0.weight", "gate_backward.0.bias", "mapper_backward.0.weight"]
+)
+UNIFY_NODES = ("hv_unify.0.weight", "hv_unify.0.bias")
+
+
+def _dvae_encoder(reader: _Reader, hidden: int, bidirectional: bool) -> dict[str, Tensor]:
+    state = _gru(reader, "grue_forward", "encoder.update")
+    state |= _gated_sum(reader, "forward", "encoder.aggregation", hidden)
+    if bidirectional:
+        state |= _gru(reader, "grue_backward", "encoder.backward_update")
+        state |= _gated_sum(reader, "backward", "encoder.backward_aggregation", hidden)
+        state |= _linear(reader, "hg_unify.0", "encoder.unify")
+        reader.drop(*UNIFY_NODES)
+    else:
+        reader.drop(*BACKWARD)
+    return state
+
+
+def _posterior(reader: _Reader) -> dict[str, Tensor]:
+    return _linear(reader, "fc1", "mean") | _linear(reader, "fc2", "logvar")
+
+
+def _dvae_decoder(reader: _Reader) -> dict[str, Tensor]:
+    state = _gru(reader, "grud", "decoder.update")
+    state |= _linear(reader, "fc3", "decoder.start")
+    for layer in ("0", "2"):
+        state |= _linear(reader, f"add_vertex.{layer}", f"decoder.add_vertex.{layer}")
+    state |= _linear(reader, "add_edge.0", "decoder.edge_first")
+    return state | _linear(reader, "add_edge.2", "decoder.edge_second")
+
+
+def _dvae(reader: _Reader, hidden: int, bidirectional: bool) -> dict[str, Tensor]:
+    return _dvae_encoder(reader, hidden, bidirectional) | _posterior(reader) | _dvae_decoder(reader)
+
+
+def _dvae_bn(reader: _Reader, hidden: int) -> dict[str, Tensor]:
+    state = _gru(reader, "grue_forward", "encoder.update")
+    state |= _gated_sum_of_types(reader, "encoder.aggregation")
+    reader.drop(*BACKWARD)
+    return state | _posterior(reader) | _dvae_decoder(reader)
+
+
+# name -> (our model, the task whose hints fit, settings, translation)
+ORIGINALS: dict[str, tuple[str, str, dict[str, Any], Callable[[_Reader, int], dict[str, Tensor]]]] = {
+    "dvae": ("dvae", "enas", {"bidirectional": True}, lambda r, h: _dvae(r, h, True)),
+    "dvae_unidirectional": ("dvae", "enas", {"bidirectional": False}, lambda r, h: _dvae(r, h, False)),
+    "dvae_bn": ("dvae", "bayesnet", {}, _dvae_bn),
+}
+HINTS = {"enas": EnasTask.hints, "bayesnet": BayesNetTask.hints}
+
+
+def from_original(
+    name: str, state_dict: State, num_types: int, max_nodes: int, *, task: Task | None = None
+) -> VAE:
+    """Our model with the weights of the original `name`, computing the same numbers.
+
+    Without `task`, graphs go in and come out as the original stores them (`RawTask`), neither wrapped nor unwrapped.
+    """
+    if name not in ORIGINALS:
+        raise CheckpointError(f"there is no original model {name!r}; choose one of {', '.join(ORIGINALS)}")
+    model, kind, settings, translate = ORIGINALS[name]
+    for key in ("fc1.weight", "fc3.weight"):
+        if key not in state_dict:
+            raise CheckpointError(f"this is not a state dict of the original {name}: it lacks {key}")
+    latent = state_dict["fc1.weight"].shape[0]
+    hidden = state_dict["fc3.weight"].shape[0]
+    if task is None:
+        task = RawTask(num_types, max_nodes, HINTS[kind])
+    if (task.num_types, task.max_nodes) != (num_types, max_nodes):
+        raise CheckpointError(f"{task.name} has {task.num_types} types and {task.max_nodes} nodes, the weights not")
+    reader = _Reader(name, state_dict)
+    state = translate(reader, hidden)
+    reader.close()
+    config = ModelConfig(hidden=hidden, latent=latent)
+    vae = build(model, task, config=config, preset="original", **settings).to(state_dict["fc1.weight"].dtype)
+    state = {key: tensor.contiguous() for key, tensor in state.items()}
+    state |= {"latent_mean": vae.latent_mean, "latent_std": vae.latent_std}
+    load_distinct_state(vae, state, f"the state dict of the original {name}")
+    return vae
+
+
+def read_original(path: str | Path) -> State:
+    """A .pth state dict of the original implementation, loaded without running any code in it."""
+    path = Path(path)
+    if not path.is_file():
+        raise MissingError(f"{path} is not there")
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:
+        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise CheckpointError(f"{path} is not a plain state dict of tensors ({first})") from error
+    if not isinstance(state, Mapping) or not all(isinstance(value, Tensor) for value in state.values()):
+        raise CheckpointError(f"{path} is not a plain state dict of tensors")
+    return state

@@ -1,0 +1,46 @@
+"""DAGs as values, as padded tensors, and in files."""
+
+from dvae.dag.batch import DagBatch
+from dvae.dag.convert import (
+    from_dot,
+    from_igraph,
+    from_modelstring,
+    from_networkx,
+    from_pyg,
+    to_dot,
+    to_igraph,
+    to_modelstring,
+    to_networkx,
+    to_pyg,
+)
+from dvae.dag.jsonl import ScoredDag, load_jsonl, read_jsonl, write_jsonl
+from dvae.dag.original import read_bayesnet, read_enas, write_bayesnet, write_enas
+from dvae.dag.scored import DagSet, ScoredDags
+from dvae.dag.value import Dag, Edge, Label
+
+__all__ = [
+    "Dag",
+    "DagBatch",
+    "DagSet",
+    "Edge",
+    "Label",
+    "ScoredDag",
+    "ScoredDags",
+    "from_dot",
+    "from_igraph",
+    "from_modelstring",
+    "from_networkx",
+    "from_pyg",
+    "load_jsonl",
+    "read_bayesnet",
+    "read_enas",
+    "read_jsonl",
+    "to_dot",
+    "to_igraph",
+    "to_modelstring",
+    "to_networkx",
+    "to_pyg",
+    "write_bayesnet",
+    "write_enas",
+    "write_jsonl",
+]

@@ -1,0 +1,251 @@
+"""DOT, the language of Graphviz: a writer, and a reader of the part of the language that tells a `Dag`.
+
+Read: one `digraph`, node statements, edge chains `a -> b -> c`, quoted identifiers, comments, attributes. The
+type of a node is its attribute `type` or, without one, `label`; an unquoted integer is an integer label. All
+other attributes are passed over. Subgraphs, ports, HTML strings and undirected edges are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from dvae.dag.value import Dag, Edge, Label, topological_order
+from dvae.errors import DagError, FormatError
+
+_TOKEN = re.compile(
+    r"""
+      (?P<space>   [\s\ufeff]+ | //[^\n]* | /\*.*?\*/ | (?<![^\n])\#[^\n]* )
+    | (?P<quoted>  "(?:[^"\\]|\\.)*" )
+    | (?P<number>  -?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+) )
+    | (?P<word>    [^\W\d]\w* )
+    | (?P<mark>    ->|--|[{}\[\]=;,:<>+] )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,1000}")
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_LEXICAL_ESCAPES = {'"': '"', "\n": ""}  # those of any string: a quote, a line joined to the next
+_LABEL_ESCAPES = {"\\": "\\", "n": "\n"}  # those that Graphviz resolves in labels only
+_OWN_NAME = "\\N"  # Graphviz writes this default label, the name of the node, into every file
+_KEYWORDS = frozenset({"strict", "graph", "digraph", "subgraph", "node", "edge"})
+_TYPE_ATTRIBUTES = ("type", "label")
+
+
+def to_dot(dag: Dag) -> str:
+    """DOT text that Graphviz draws with the labels in the nodes; `from_dot` reads it back as the same DAG."""
+    nodes = [f"  {node} [label={_written(label)}];" for node, label in enumerate(dag.types)]
+    edges = [f"  {source} -> {target};" for source, target in dag.edges]
+    return "\n".join(["digraph {", *nodes, *edges, "}"]) + "\n"
+
+
+def from_dot(text: str, where: str = "DOT") -> Dag:
+    """The DAG of a DOT text, nodes in order of first mention; errors begin with `where` and the line."""
+    return _Parser(list(_tokens(text, where)), where).dag()
+
+
+def _written(label: Label) -> str:
+    if isinstance(label, int):
+        return str(int(label))
+    escaped = label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str  # quoted, number, word, keyword, mark or end
+    text: str
+    line: int
+
+
+def _tokens(text: str, where: str) -> Iterator[_Token]:
+    position, line = 0, 1
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise FormatError.at(where, line, _no_token(text, position))
+        kind, found = str(match.lastgroup), match.group()
+        if kind == "quoted":
+            inner = _ESCAPE.sub(lambda escape: _LEXICAL_ESCAPES.get(escape[1], escape[0]), found[1:-1])
+            yield _Token(kind, inner, line)
+        elif kind == "word" and found.lower() in _KEYWORDS:
+            yield _Token("keyword", found.lower(), line)
+        elif kind != "space":
+            yield _Token(kind, found, line)
+        position = match.end()
+        line += found.count("\n")
+    yield _Token("end", "the end of the text", line)
+
+
+def _no_token(text: str, position: int) -> str:
+    if text[position] == '"':
+        return "the quoted string that begins here is never closed"
+    if text.startswith("/*", position):
+        return "the comment that begins here is never closed"
+    return f"the character {text[position]!r} has no place here"
+
+
+@dataclass(slots=True)
+class _Parser:
+    """Recursive descent over the tokens, gathering nodes and edges on the way."""
+
+    tokens: list[_Token]
+    where: str
+    position: int = 0
+    index_of: dict[str, int] = field(default_factory=dict)
+    first_lines: list[int] = field(default_factory=list)
+    types: dict[int, Label] = field(default_factory=dict)
+    edge_lines: dict[Edge, int] = field(default_factory=dict)
+
+    def dag(self) -> Dag:
+        self.accept("strict")
+        if not self.accept("digraph"):
+            raise self.unexpected("a directed graph, which begins with 'digraph',")
+        if self.token.kind in ("quoted", "number", "word"):
+            self.advance()
+        self.expect("{")
+        while not self.accept("}"):
+            self.statement()
+        if self.token.kind != "end":
+            raise self.unexpected("nothing after the graph")
+        return self.checked()
+
+    def statement(self) -> None:
+        token = self.token
+        if self.accept(";"):
+            return
+        if token.text in ("subgraph", "{") and token.kind in ("keyword", "mark"):
+            raise self.problem("subgraphs are not supported")
+        if token.kind == "keyword":
+            self.defaults()
+            return
+        chain = [self.identifier()]
+        if self.accept("="):  # an attribute of the graph, such as rankdir=LR
+            self.identifier()
+            return
+        while self.accept("->"):
+            chain.append(self.identifier())
+        if self.token.kind == "mark" and self.token.text == "--":
+            raise self.problem("an undirected edge (--) has no place in a directed graph")
+        nodes = [self.node(token) for token in chain]
+        attributes = self.attributes()
+        for source, target, token in zip(nodes, nodes[1:], chain[1:], strict=False):
+            self.add_edge((source, target), token)
+        if len(nodes) == 1:
+            self.add_type(nodes[0], attributes, token)
+
+    def defaults(self) -> None:
+        keyword = self.advance()
+        if keyword.text not in ("graph", "node", "edge"):
+            raise self.problem(f"'{keyword.text}' has no place here", keyword)
+        if self.token.text != "[":
+            raise self.unexpected("'['")
+        attributes = self.attributes()
+        given = [attributes[name].text for name in _TYPE_ATTRIBUTES if name in attributes]
+        if keyword.text == "node" and any(value != _OWN_NAME for value in given):
+            raise self.problem("a default type or label is not supported; give every node its own", keyword)
+
+    def attributes(self) -> dict[str, _Token]:
+        found: dict[str, _Token] = {}
+        while self.accept("["):
+            while not self.accept("]"):
+                name = self.identifier()
+                self.expect("=")
+                if name.text in found:
+                    raise self.problem(f"the attribute {name.text!r} is given twice", name)
+                found[name.text] = self.identifier()
+                if not self.accept(","):
+                    self.accept(";")
+        return found
+
+    def identifier(self) -> _Token:
+        if self.token.text == "<" and self.token.kind == "mark":
+            raise self.problem("HTML strings are not supported")
+        if self.token.kind not in ("quoted", "number", "word"):
+            raise self.unexpected("an identifier")
+        return self.advance()
+
+    def node(self, token: _Token) -> int:
+        if token.text not in self.index_of:
+            self.index_of[token.text] = len(self.index_of)
+            self.first_lines.append(token.line)
+        return self.index_of[token.text]
+
+    def add_edge(self, edge: Edge, token: _Token) -> None:
+        if edge[0] == edge[1]:
+            raise self.problem(f"the node {token.text!r} has an edge to itself", token)
+        if edge in self.edge_lines:
+            first = self.edge_lines[edge]
+            raise self.problem(f"this edge to {token.text!r} is given twice, first on line {first}", token)
+        self.edge_lines[edge] = token.line
+
+    def add_type(self, node: int, attributes: dict[str, _Token], token: _Token) -> None:
+        value = next((attributes[name] for name in _TYPE_ATTRIBUTES if name in attributes), None)
+        if value is None:
+            return
+        if node in self.types:
+            raise self.problem(f"the node {token.text!r} gets a type for the second time", token)
+        if value.kind == "number" and _INTEGER.fullmatch(value.text):
+            self.types[node] = int(value.text)
+        else:
+            self.types[node] = _ESCAPE.sub(lambda escape: self.unescaped(escape, value), value.text)
+
+    def unescaped(self, escape: re.Match[str], value: _Token) -> str:
+        if escape[1] not in _LABEL_ESCAPES:
+            raise self.problem(f"the escape {escape[0]} is not supported in a label", value)
+        return _LABEL_ESCAPES[escape[1]]
+
+    def checked(self) -> Dag:
+        for name, node in self.index_of.items():
+            if node not in self.types:
+                line = self.first_lines[node]
+                raise FormatError.at(self.where, line, f"the node {name!r} has no type and no label anywhere")
+        edges = list(self.edge_lines)
+        closing = _closes_a_cycle(len(self.types), edges)
+        if closing is not None:
+            raise FormatError.at(self.where, self.edge_lines[closing], "this edge closes a cycle")
+        try:
+            return Dag(tuple(self.types[node] for node in range(len(self.types))), tuple(edges))
+        except DagError as error:
+            raise self.problem(str(error)) from None
+
+    @property
+    def token(self) -> _Token:
+        return self.tokens[self.position]
+
+    def advance(self) -> _Token:
+        token = self.token
+        self.position += 1
+        return token
+
+    def accept(self, text: str) -> bool:
+        found = self.token.text == text and self.token.kind in ("mark", "keyword")
+        self.position += found
+        return found
+
+    def expect(self, text: str) -> None:
+        if not self.accept(text):
+            raise self.unexpected(f"'{text}'")
+
+    def unexpected(self, expected: str) -> FormatError:
+        came = self.token.text if self.token.kind == "end" else repr(self.token.text)
+        return self.problem(f"{expected} is expected where {came} comes")
+
+    def problem(self, problem: str, token: _Token | None = None) -> FormatError:
+        return FormatError.at(self.where, (token or self.token).line, problem)
+
+
+def _closes_a_cycle(num_nodes: int, edges: list[Edge]) -> Edge | None:
+    """The first edge that, with those before it, makes a cycle."""
+
+    def cyclic_up_to(last: int) -> bool:
+        try:
+            topological_order(num_nodes, edges[: last + 1])
+        except DagError:
+            return True
+        return False
+
+    last = bisect_left(range(len(edges)), True, key=cyclic_up_to)
+    return edges[last] if last < len(edges) else None

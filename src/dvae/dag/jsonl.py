@@ -1,0 +1,128 @@
+"""JSONL, one DAG a line: `{"types": ["input", "conv3", "output"], "edges": [[0, 1], [1, 2]], "score": 0.73}`.
+
+Nodes come in any order. `score` may be left out; a `name` of any form may stand there and is not kept.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import numbers
+import reprlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, NoReturn
+
+from dvae.dag.lines import FilePath, numbered_lines, write_lines
+from dvae.dag.value import Dag
+from dvae.errors import DagError, FormatError
+
+_REQUIRED_KEYS = ("types", "edges")
+_KNOWN_KEYS = (*_REQUIRED_KEYS, "score", "name")
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredDag:
+    """A DAG and its score, a finite number, or None where it has none."""
+
+    dag: Dag
+    score: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.score is not None:
+            object.__setattr__(self, "score", _finite(self.score))
+
+
+def read_jsonl(path: FilePath, *, limit: int | None = None) -> Iterator[ScoredDag]:
+    """The DAGs of a file, at most `limit` of them, read as they are asked for."""
+    if limit is not None and limit < 0:
+        raise ValueError(f"limit is {limit}; it must be 0 or more, or None for all")
+    return islice(_all_of(path), limit)
+
+
+def load_jsonl(path: FilePath) -> list[ScoredDag]:
+    """All DAGs of a file; if one line is bad, none."""
+    return list(read_jsonl(path))
+
+
+def write_jsonl(path: FilePath, items: Iterable[Dag | ScoredDag]) -> int:
+    """Writes one line a DAG, all or none, as gzip if the name ends in .gz. Returns how many."""
+    return write_lines(path, map(format_line, items))
+
+
+def format_line(item: Dag | ScoredDag) -> str:
+    """One DAG as JSON, without the line end."""
+    scored = item if isinstance(item, ScoredDag) else ScoredDag(item)
+    record: dict[str, object] = {"types": scored.dag.types, "edges": scored.dag.edges}
+    if scored.score is not None:
+        record["score"] = scored.score
+    return json.dumps(record)
+
+
+def parse_line(text: str, where: str) -> ScoredDag:
+    """The DAG of one line; `where` (file and line) opens the message of every error."""
+    record = parse_json(text, where)
+    try:
+        return _scored_dag(record)
+    except DagError as error:
+        raise FormatError(f"{where}: {error}") from None
+
+
+def parse_json(text: str, where: str) -> Any:
+    """`json.loads`, without its tolerance for NaN, Infinity and repeated keys."""
+    try:
+        return json.loads(text, object_pairs_hook=_object_of, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        problem = f"not valid JSON ({error.msg}, column {error.colno})"
+    except RecursionError:
+        problem = "not a DAG (lists are nested too deeply)"
+    except ValueError as error:  # from the two hooks, or Python's limit on the digits of an integer
+        problem = f"not valid JSON ({error})"
+    raise FormatError(f"{where}: {problem}") from None
+
+
+def _all_of(path: FilePath) -> Iterator[ScoredDag]:
+    empty = True
+    for number, text in numbered_lines(path):
+        empty = False
+        yield parse_line(text, f"{path}:{number}")
+    if empty:
+        raise FormatError.at(path, 1, "the file holds no DAG")
+
+
+def _scored_dag(record: object) -> ScoredDag:
+    if not isinstance(record, dict):
+        raise DagError(f'a DAG is an object with "types" and "edges", not {reprlib.repr(record)}')
+    for key in _REQUIRED_KEYS:
+        if key not in record:
+            raise DagError(f'the key "{key}" is missing')
+        if not isinstance(record[key], list):
+            raise DagError(f'"{key}" is {reprlib.repr(record[key])}; it must be a list')
+    for key in record:
+        if key not in _KNOWN_KEYS:
+            raise DagError(f"the key {reprlib.repr(key)} is none of {', '.join(_KNOWN_KEYS)}")
+    dag = Dag(record["types"], record["edges"])
+    return ScoredDag(dag, _finite(record["score"]) if "score" in record else None)
+
+
+def _finite(score: object) -> float:
+    if isinstance(score, numbers.Real) and not isinstance(score, bool):
+        try:
+            number = float(score)
+        except OverflowError:
+            number = math.inf
+        if math.isfinite(number):
+            return number
+    raise DagError(f"the score is {reprlib.repr(score)}; it must be a finite number")
+
+
+def _object_of(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        raise ValueError("a key is given twice")
+    return record
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a finite number")

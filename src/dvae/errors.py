@@ -1,0 +1,43 @@
+"""One family of errors. Each is also the built-in a Python user would expect to catch.
+
+The command line prints the message of any `DvaeError` as one sentence and exits with code 2; every other
+exception is a defect in this package.
+"""
+
+from __future__ import annotations
+
+
+class DvaeError(Exception):
+    """The caller gave something this package cannot work with."""
+
+
+class DagError(DvaeError, ValueError):
+    """A graph that is not an acyclic labelled graph."""
+
+
+class FormatError(DvaeError, ValueError):
+    """A file that does not hold what it should; the message names the file and the line."""
+
+    @classmethod
+    def at(cls, path: object, line: int, problem: str) -> FormatError:
+        return cls(f"{path}:{line}: {problem}")
+
+
+class TaskError(DvaeError, ValueError):
+    """An unknown task, or a DAG that does not belong to the task."""
+
+
+class ConfigError(DvaeError, ValueError):
+    """A setting that is unknown, of the wrong type or out of range."""
+
+
+class CheckpointError(DvaeError, ValueError):
+    """Saved weights or state that do not fit the model they are loaded into."""
+
+
+class MissingError(DvaeError, FileNotFoundError):
+    """A file, a data set or an optional package that is not there; the message says how to get it."""
+
+
+class DeviceError(DvaeError, RuntimeError):
+    """A device or a way of using it that this machine does not offer."""

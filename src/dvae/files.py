@@ -1,0 +1,86 @@
+"""Files that are either wholly written or not there, and JSON read strictly."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dvae.errors import FormatError, MissingError
+
+
+@contextmanager
+def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A temporary path beside `path`, for the caller to write; it becomes `path` if the block succeeds.
+
+    The temporary name ends like the final one, since many writers choose a format by the ending. Whatever
+    happens, a reader of `path` sees the old content or the new, never a part, and nothing is left behind.
+    """
+    final = Path(path)
+    final.parent.mkdir(parents=True, exist_ok=True)
+    temporary = final.with_name(f".tmp-{secrets.token_hex(6)}-{final.name}")
+    try:
+        yield temporary
+        _sync(temporary)
+        temporary.replace(final)
+        _sync(final.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Writes `text` as UTF-8 with its line ends as they are."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="")
+
+
+def write_json(path: str | os.PathLike[str], value: object) -> None:
+    """Writes `value` as indented JSON, keys in their order. NaN and infinity are not JSON: an error."""
+    try:
+        text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise FormatError(f"{path}: the value cannot be written as JSON: {error}") from error
+    write_text(path, text + "\n")
+
+
+def read_json(path: str | os.PathLike[str]) -> object:
+    """The JSON value in `path`. Repeated keys, NaN and infinity are errors, as is text after it."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise MissingError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise MissingError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{path}: not UTF-8 text (byte {error.start})") from None
+    try:
+        return json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        raise FormatError.at(path, error.lineno, f"not JSON: {error.msg} (column {error.colno})") from None
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"{path}: {error}") from None
+
+
+def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members: dict[str, object] = {}
+    for key, value in pairs:
+        if key in members:
+            raise ValueError(f"the key {key!r} stands twice in one object")
+        members[key] = value
+    return members
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _sync(path: Path) -> None:
+    """Makes the system put a file's content, or a folder's names, on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

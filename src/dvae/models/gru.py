@@ -1,0 +1,124 @@
+"""The update function U of the paper (eq. 4): a GRU whose hidden input is the incoming message.
+
+The type of a node is all its input, so the input product is a row of a table with one row a type.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from dvae.models.features import NodeFeatures
+from dvae.models.fuse import fused
+from dvae.models.precision import linear
+
+
+class GruGates(NamedTuple):
+    """What the backward pass of one GRU step needs."""
+
+    reset: Tensor
+    update: Tensor
+    candidate: Tensor
+    candidate_hidden: Tensor  # the hidden part of the candidate before the reset gate
+
+
+@fused
+def gru_step(input_gates: Tensor, hidden_gates: Tensor, message: Tensor) -> tuple[Tensor, GruGates]:
+    """One GRU step from its two products: the new state, and what its backward pass needs."""
+    input_reset, input_update, input_candidate = input_gates.chunk(3, -1)
+    hidden_reset, hidden_update, hidden_candidate = hidden_gates.chunk(3, -1)
+    reset = torch.sigmoid(input_reset + hidden_reset)
+    update = torch.sigmoid(input_update + hidden_update)
+    candidate = torch.tanh(torch.addcmul(input_candidate, reset, hidden_candidate))
+    state = torch.lerp(candidate, message, update)
+    return state, GruGates(reset, update, candidate, hidden_candidate)
+
+
+@fused
+def gru_step_backward(
+    state_grad: Tensor, gates: GruGates, message: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of the two products, and the direct part of the message's gradient."""
+    reset, update, candidate, candidate_hidden = gates
+    candidate_grad = state_grad * (1 - update) * (1 - candidate * candidate)
+    update_grad = state_grad * (message - candidate) * update * (1 - update)
+    reset_grad = candidate_grad * candidate_hidden * reset * (1 - reset)
+    input_grad = torch.cat([reset_grad, update_grad, candidate_grad], -1)
+    hidden_grad = torch.cat([reset_grad, update_grad, candidate_grad * reset], -1)
+    return input_grad, hidden_grad, state_grad * update
+
+
+class _GruStep(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, input_gates: Tensor, hidden_gates: Tensor, message: Tensor) -> Tensor:
+        state, gates = gru_step(input_gates, hidden_gates, message)
+        ctx.save_for_backward(message, *gates)
+        return state
+
+    @staticmethod
+    def backward(ctx: Any, state_grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:  # type: ignore[override]
+        message, *gates = ctx.saved_tensors
+        return gru_step_backward(state_grad, GruGates(*gates), message)
+
+
+class _Rows(torch.autograd.Function):
+    """Rows of a small table; the backward pass is a matrix product, exact and in a fixed order."""
+
+    @staticmethod
+    def forward(ctx: Any, table: Tensor, index: Tensor) -> Tensor:
+        ctx.save_for_backward(index)
+        ctx.num_rows = table.shape[0]
+        return table[index]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+        (index,) = ctx.saved_tensors
+        return scatter_rows(grad, index, ctx.num_rows), None
+
+
+def rows_of(table: Tensor, index: Tensor) -> Tensor:
+    """`table[index]`, for tables with few rows."""
+    rows: Tensor = _Rows.apply(table, index)
+    return rows
+
+
+def scatter_rows(values: Tensor, index: Tensor, num_rows: int) -> Tensor:
+    """Sums of the rows of `values` by `index`: the transpose of `table[index]`."""
+    index = index.flatten()
+    one_hot = (index == torch.arange(num_rows, device=index.device)[:, None]).to(values.dtype)
+    return one_hot @ values.reshape(index.shape[0], -1)
+
+
+class GruUpdate(nn.Module):
+    """h_v = GRU(x_v, h_v^in) (eq. 4)."""
+
+    def __init__(self, features: NodeFeatures, hidden: int) -> None:
+        super().__init__()
+        self.features = features
+        self.weight_ih = nn.Parameter(torch.empty(3 * hidden, features.width))
+        self.bias_ih = nn.Parameter(torch.empty(3 * hidden))
+        self.weight_hh = nn.Parameter(torch.empty(3 * hidden, hidden))
+        self.bias_hh = nn.Parameter(torch.empty(3 * hidden))
+        for parameter in (self.weight_ih, self.bias_ih, self.weight_hh, self.bias_hh):
+            nn.init.uniform_(parameter, -1 / math.sqrt(hidden), 1 / math.sqrt(hidden))
+
+    def table(self) -> Tensor:
+        """The input product of every type."""  # type 3*hidden
+        return self.features.linear(self.weight_ih, self.bias_ih)
+
+    def forward(self, types: Tensor, message: Tensor, table: Tensor | None = None) -> Tensor:
+        """The states of nodes of `types` that received `message`."""  # row, row hidden -> row hidden
+        inputs = rows_of(self.table() if table is None else table, types)
+        hidden_gates = linear(message, self.weight_hh, self.bias_hh)
+        state: Tensor = _GruStep.apply(inputs, hidden_gates, message)
+        return state
+
+    def without_message(self, table: Tensor | None = None) -> Tensor:
+        """The state of a node of each type that received nothing."""  # type hidden
+        table = self.table() if table is None else table
+        nothing = table.new_zeros(table.shape[0], self.weight_hh.shape[1])
+        state: Tensor = _GruStep.apply(table, self.bias_hh.expand_as(table), nothing)
+        return state

@@ -1,0 +1,76 @@
+"""Models on disk: weights as safetensors, settings as TOML, the task as JSON. Never a pickle."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from dvae.config import read_toml, to_toml
+from dvae.errors import CheckpointError, MissingError
+from dvae.files import atomic_path, read_json, write_json, write_text
+from dvae.models.config import ModelConfig
+from dvae.tasks import Task, from_spec
+
+WEIGHTS = "model.safetensors"
+SETTINGS = "model.toml"
+TASK = "task.json"
+
+
+def distinct_state(module: nn.Module) -> dict[str, Tensor]:
+    """The state of `module` with every tensor once; parts may be shared between an encoder and a decoder."""
+    seen: set[int] = set()
+    state = {}
+    for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
+        if id(tensor) not in seen:
+            seen.add(id(tensor))
+            state[name] = tensor.detach().contiguous()
+    return state
+
+
+def load_distinct_state(module: nn.Module, state: dict[str, Tensor], where: object) -> None:
+    """Strict: every tensor of the module, none more, of the same shape."""
+    own = distinct_state(module)
+    missing, unknown = sorted(own.keys() - state.keys()), sorted(state.keys() - own.keys())
+    if missing or unknown:
+        parts = [f"lacks {missing[0]}"] if missing else []
+        parts += [f"has an unknown {unknown[0]}"] if unknown else []
+        raise CheckpointError(f"{where} does not fit the model: it {' and '.join(parts)}")
+    for name, tensor in own.items():
+        if tensor.shape != state[name].shape:
+            raise CheckpointError(
+                f"{where} does not fit the model: {name} is {tuple(state[name].shape)}, not {tuple(tensor.shape)}"
+            )
+        tensor.copy_(state[name])
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    if not path.is_file():
+        raise MissingError(f"{path} is not there")
+    try:
+        return load_file(path)
+    except (SafetensorError, json.JSONDecodeError, ValueError) as error:
+        raise CheckpointError(f"{path} is not a whole safetensors file ({error})") from error
+
+
+def save(folder: str | Path, module: nn.Module, config: ModelConfig, task: Task) -> None:
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / TASK, task.spec())
+    write_text(folder / SETTINGS, to_toml(config))
+    with atomic_path(folder / WEIGHTS) as path:
+        save_file({name: tensor.cpu() for name, tensor in distinct_state(module).items()}, path)
+
+
+def read_settings(folder: str | Path) -> tuple[ModelConfig, Task]:
+    folder = Path(folder)
+    if not (folder / SETTINGS).is_file():
+        raise MissingError(f"{folder} holds no model ({SETTINGS} is not there); train one with: dvae train")
+    config = read_toml(ModelConfig, folder / SETTINGS)
+    spec = read_json(folder / TASK)
+    if not isinstance(spec, dict):
+        raise CheckpointError(f"{folder / TASK} does not describe a task")
+    return config, from_spec(spec)

@@ -1,0 +1,183 @@
+"""A variational autoencoder for DAGs: any encoder, any decoder, a Gaussian between them (eq. 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import torch
+from torch import Tensor, nn
+
+from dvae.dag import Dag, DagBatch
+from dvae.errors import DvaeError
+from dvae.models import storage
+from dvae.models.config import ModelConfig
+from dvae.models.parts import Decoder, Encoder, Sampling
+from dvae.models.precision import linear
+from dvae.tasks import Task
+
+ENCODE_AT_ONCE = {"cpu": 1024, "cuda": 16384}
+
+
+class Posterior(NamedTuple):
+    """q(z | G), a Gaussian with a diagonal covariance."""
+
+    mean: Tensor  # batch latent
+    logvar: Tensor  # batch latent
+
+    def kl(self) -> Tensor:
+        """KL(q(z | G) || N(0, I)), unweighted, one number a graph."""  # batch
+        return -0.5 * (1 + self.logvar - self.mean.square() - self.logvar.exp()).sum(1)
+
+    def sample(self, generator: torch.Generator | None = None, scale: float = 1.0) -> Tensor:
+        noise = torch.randn(
+            self.mean.shape, generator=generator, device=self.mean.device, dtype=self.mean.dtype
+        )
+        return self.moved(noise * scale)
+
+    def moved(self, noise: Tensor) -> Tensor:
+        """The mean moved by `noise` standard deviations."""
+        return torch.addcmul(self.mean, noise, (0.5 * self.logvar).exp())
+
+
+class Losses(NamedTuple):
+    """The two terms of the evidence lower bound, one number a graph each, the second unweighted."""
+
+    nll: Tensor
+    kl: Tensor
+
+
+class VAE(nn.Module):
+    """Graphs in, latent vectors out, graphs back."""
+
+    latent_mean: Tensor
+    latent_std: Tensor
+
+    def __init__(self, task: Task, config: ModelConfig, encoder: Encoder, decoder: Decoder) -> None:
+        super().__init__()
+        self.task = task
+        self.config = config
+        self.encoder = cast(nn.Module, encoder)
+        self.decoder = cast(nn.Module, decoder)
+        self.mean = nn.Linear(encoder.width, config.latent)
+        self.logvar = nn.Linear(encoder.width, config.latent)
+        # Where the training data lie: prior samples are scaled and shifted there (paper, appendix F.1).
+        self.register_buffer("latent_mean", torch.zeros(config.latent))
+        self.register_buffer("latent_std", torch.ones(config.latent))
+
+    @property
+    def device(self) -> torch.device:
+        return self.mean.weight.device
+
+    def posterior(self, batch: DagBatch) -> Posterior:
+        vector = self.encoder(batch)
+        return Posterior(
+            linear(vector, self.mean.weight, self.mean.bias), linear(vector, self.logvar.weight, self.logvar.bias)
+        )
+
+    def forward(self, batch: DagBatch, noise: Tensor) -> Losses:
+        """Both losses of each graph at z = mean + noise * deviation."""
+        posterior = self.posterior(batch)
+        decoder = cast(Decoder, self.decoder)
+        return Losses(decoder.nll(posterior.moved(noise), batch), posterior.kl())
+
+    @torch.no_grad()
+    def encode(self, dags: Sequence[Dag] | DagBatch) -> Posterior:
+        """q(z | G) of each DAG."""
+        parts = [self.posterior(part) for part in self._parts(dags)]
+        if not parts:
+            empty = self.mean.weight.new_zeros(0, self.config.latent)
+            return Posterior(empty, empty.clone())
+        return Posterior(torch.cat([part.mean for part in parts]), torch.cat([part.logvar for part in parts]))
+
+    def decode(
+        self,
+        latents: Tensor,
+        *,
+        greedy: bool = False,
+        copies: int = 1,
+        seed: int | None = None,
+        valid: bool = False,
+    ) -> list[Dag]:
+        """`copies` DAGs for each latent; with `valid`, only DAGs that obey the task's rules can come out."""
+        batch = self.decode_batch(latents, greedy=greedy, copies=copies, seed=seed, valid=valid)
+        return self.task.unbatch(batch)
+
+    @torch.no_grad()
+    def decode_batch(
+        self,
+        latents: Tensor,
+        *,
+        greedy: bool = False,
+        copies: int = 1,
+        seed: int | None = None,
+        valid: bool = False,
+    ) -> DagBatch:
+        """As `decode`, but the model's DAGs as tensors."""
+        latents = torch.as_tensor(latents, device=self.device, dtype=self.mean.weight.dtype)
+        if latents.dim() != 2 or latents.shape[1] != self.config.latent:
+            shape = tuple(latents.shape)
+            raise DvaeError(f"latents have shape (count, {self.config.latent}) for this model, not {shape}")
+        if copies < 1:
+            raise DvaeError(f"copies must be at least 1, not {copies}")
+        if not latents.isfinite().all():
+            raise DvaeError("a latent vector holds a number that is not finite")
+        generator = None
+        if not greedy:
+            generator = torch.Generator(self.device)
+            if seed is None:
+                generator.seed()
+            else:
+                generator.manual_seed(seed)
+        rules = self.task.rules if valid else None
+        sampling = Sampling(greedy=greedy, copies=copies, rules=rules, generator=generator)
+        decoder = cast(Decoder, self.decoder)
+        size = decoder.rows_at_once(self.device)
+        parts = [decoder.sample(part, sampling) for part in latents.split(size)] if len(latents) else []
+        return DagBatch.cat(parts) if parts else self.task.batch([]).to(self.device)
+
+    def sample(
+        self, count: int, *, seed: int | None = None, greedy: bool = False, valid: bool = False
+    ) -> list[Dag]:
+        """DAGs from the prior, moved to where the training data lie."""
+        return self.decode(self.prior(count, seed=seed), greedy=greedy, seed=seed, valid=valid)
+
+    def prior(self, count: int, *, seed: int | None = None) -> Tensor:
+        """Latents z * std + mean with z from N(0, I) and the training data's statistics."""  # count latent
+        generator = torch.Generator()
+        if seed is None:
+            generator.seed()
+        else:
+            generator.manual_seed(seed)
+        noise = torch.randn(count, self.config.latent, generator=generator, dtype=self.latent_std.dtype)
+        return noise.to(self.device) * self.latent_std + self.latent_mean
+
+    @torch.no_grad()
+    def reconstruction_nll(self, dags: Sequence[Dag] | DagBatch, latents: Tensor) -> Tensor:
+        """-log p(G | z) of each DAG at its latent."""  # batch
+        decoder = cast(Decoder, self.decoder)
+        latents = torch.as_tensor(latents, device=self.device, dtype=self.mean.weight.dtype)
+        parts, start = [], 0
+        for part in self._parts(dags):
+            parts.append(decoder.nll(latents[start : start + len(part)], part))
+            start += len(part)
+        if start != latents.shape[0]:
+            raise DvaeError(f"{start} DAGs need as many latents, not {latents.shape[0]}")
+        return torch.cat(parts) if parts else latents.new_zeros(0)
+
+    @torch.no_grad()
+    def calibrate(self, batch: DagBatch) -> None:
+        """Remembers where the latent means of `batch` lie, for `prior`."""
+        mean = self.encode(batch).mean
+        self.latent_mean.copy_(mean.mean(0))
+        self.latent_std.copy_(mean.std(0) if len(mean) > 1 else torch.ones_like(self.latent_std))
+
+    def save(self, folder: str | Path) -> None:
+        """Writes weights and settings, each file atomically; `dvae.load` reads them."""
+        storage.save(folder, self, self.config, self.task)
+
+    def _parts(self, dags: Sequence[Dag] | DagBatch) -> Iterator[DagBatch]:
+        batch = dags if isinstance(dags, DagBatch) else self.task.batch(dags)
+        for part in batch.split(ENCODE_AT_ONCE.get(self.device.type, 1024)):
+            yield part.to(self.device)

@@ -1,0 +1,129 @@
+"""The only table of names: which parts make which model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dvae.errors import ConfigError
+from dvae.models import storage
+from dvae.models.aggregation import Aggregation, build_aggregation
+from dvae.models.config import PRESETS, ModelConfig, Preset
+from dvae.models.decoders.dvae import DvaeDecoder
+from dvae.models.encoders.dvae import DvaeEncoder
+from dvae.models.features import NodeFeatures
+from dvae.models.gru import GruUpdate
+from dvae.models.parts import Decoder, Encoder
+from dvae.models.vae import VAE
+from dvae.tasks import Task
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """All a builder of parts may look at; `shared` is the aggregation that encoder and decoder have in common."""
+
+    task: Task
+    config: ModelConfig
+    features: NodeFeatures
+
+    def aggregation(self) -> Aggregation:
+        name = self.config.aggregation or self.task.hints.aggregation
+        return build_aggregation(name, self.features, self.config.hidden, self.task.max_nodes)
+
+    def update(self) -> GruUpdate:
+        return GruUpdate(self.features, self.config.hidden)
+
+
+def dvae_encoder(plan: Blueprint, shared: Aggregation) -> Encoder:
+    config, hints = plan.config, plan.task.hints
+    bidirectional = hints.bidirectional if config.bidirectional is None else config.bidirectional
+    backward = (plan.aggregation(), plan.update()) if bidirectional else None
+    return DvaeEncoder(shared, plan.update(), backward, config.readout or hints.readout, config.hidden)
+
+
+def dvae_decoder(plan: Blueprint, shared: Aggregation) -> Decoder:
+    config, hints, task = plan.config, plan.task.hints, plan.task
+    return DvaeDecoder(
+        shared,
+        plan.update(),
+        num_types=task.num_types,
+        max_nodes=task.max_nodes,
+        hidden=config.hidden,
+        latent=config.latent,
+        edge_width=config.edge_width or config.hidden * (1 if hints.edge_context else 4),
+        edge_context=hints.edge_context,
+        graph_state=hints.graph_state,
+        end_edges=hints.end_edges,
+    )
+
+
+ENCODERS: dict[str, Callable[[Blueprint, Aggregation], Encoder]] = {"dvae": dvae_encoder}
+DECODERS: dict[str, Callable[[Blueprint, Aggregation], Decoder]] = {"dvae": dvae_decoder}
+MODELS: dict[str, tuple[str, str]] = {"dvae": ("dvae", "dvae")}
+
+
+def build(
+    name: str, task: Task, *, config: ModelConfig | None = None, preset: Preset = "paper", seed: int | None = None,
+    **settings: Any,
+) -> VAE:  # fmt: skip
+    """The model `name` for `task` with fresh weights; `seed` makes them repeatable.
+
+    `settings` are fields of `ModelConfig`; `preset` "original" takes the original code's values where it differs
+    from the paper's text.
+    """
+    if preset not in PRESETS:
+        raise ConfigError(f"there is no preset {preset!r}; choose one of {', '.join(PRESETS)}")
+    known = {field for field in ModelConfig.__dataclass_fields__}
+    for key in settings:
+        if key not in known:
+            raise ConfigError(f"a model has no setting {key!r}; it has {', '.join(sorted(known))}")
+    config = replace(config or ModelConfig(), **{**PRESETS[preset], **settings, "name": name})
+    encoder_name, decoder_name = _part_names(name)
+    with torch.random.fork_rng(devices=[], enabled=seed is not None):
+        if seed is not None:
+            torch.manual_seed(seed)
+        plan = Blueprint(task, config, _features(task, config))
+        shared = plan.aggregation()
+        encoder = ENCODERS[encoder_name](plan, shared)
+        decoder = DECODERS[decoder_name](plan, shared)
+        return VAE(task, config, encoder, decoder)
+
+
+def load(folder: str | Path, *, device: str | torch.device = "cpu") -> VAE:
+    """The model saved in `folder`."""
+    folder = Path(folder)
+    config, task = storage.read_settings(folder)
+    state = storage.read_tensors(folder / storage.WEIGHTS)
+    vae = build(config.name, task, config=config)
+    if state:
+        vae = vae.to(next(iter(state.values())).dtype)
+    storage.load_distinct_state(vae, state, folder / storage.WEIGHTS)
+    return vae.to(device)
+
+
+def _part_names(name: str) -> tuple[str, str]:
+    if name in MODELS:
+        return MODELS[name]
+    encoder, plus, decoder = name.partition("+")
+    if plus and encoder in ENCODERS and decoder in DECODERS:
+        return encoder, decoder
+    raise ConfigError(
+        f"there is no model {name!r}; choose one of {', '.join(MODELS)}, or ENCODER+DECODER of "
+        f"encoders {', '.join(ENCODERS)} and decoders {', '.join(DECODERS)}"
+    )
+
+
+def _features(task: Task, config: ModelConfig) -> NodeFeatures:
+    if config.given_features is not None:
+        widths = {len(vector) for vector in config.given_features}
+        if len(config.given_features) != task.num_types or len(widths) != 1:
+            raise ConfigError(
+                f"given_features needs {task.num_types} vectors of one length, in the order of the vocabulary: "
+                f"{', '.join(map(str, task.vocabulary.labels))}"
+            )
+    learned = config.feature_width if config.features == "learned" else None
+    return NodeFeatures(task.num_types, learned=learned, given=config.given_features)

@@ -1,0 +1,142 @@
+"""Any labelled DAGs: vocabulary, sizes and virtual ends are read off the data."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dvae.dag import Dag, DagBatch, Label
+from dvae.errors import TaskError
+from dvae.tasks.base import ModelHints, Task, well_formed
+from dvae.tasks.ends import add_virtual_ends, drop_virtual_ends
+from dvae.tasks.rules import ConnectedRules
+from dvae.tasks.vocabulary import END_LABEL, START_LABEL, Vocabulary
+
+
+class GenericTask(Task):
+    """DAGs with the given vocabulary; a start or an end node is virtual where the data need one.
+
+    The data's own source is the start node when every DAG has exactly one source, all with the same label, which no
+    other node has; likewise the sink. Otherwise every DAG of the task gets a virtual one.
+    """
+
+    rules = ConnectedRules()
+
+    def __init__(
+        self, name: str, labels: Sequence[Label], max_nodes: int, *, virtual_start: bool, virtual_end: bool,
+        sampled_end_edges: bool = False,
+    ) -> None:  # fmt: skip
+        self.name = name
+        self.vocabulary = Vocabulary(tuple(labels))
+        self.max_nodes = max_nodes
+        self.virtual_start = virtual_start
+        self.virtual_end = virtual_end
+        self.sampled_end_edges = sampled_end_edges
+        self.hints = replace(ModelHints(), end_edges="sampled" if sampled_end_edges else "loose-ends")
+
+    @classmethod
+    def infer(cls, name: str, dags: Iterable[Dag]) -> GenericTask:
+        """The smallest task that holds all of `dags`."""
+        dags = list(dags)
+        if not dags:
+            raise TaskError(f"{name} holds no DAG to learn from")
+        labels = {label for dag in dags for label in dag.types}
+        start = _own_end(dags, [dag.sources() for dag in dags])
+        end = _own_end(dags, [dag.sinks() for dag in dags])
+        if start is not None and start == end:
+            start = end = None
+        inner = sorted(labels - {start, end}, key=lambda label: (isinstance(label, str), label))
+        for reserved in (START_LABEL, END_LABEL):
+            if reserved in labels:
+                raise TaskError(f"the type {reserved!r} in {name} is reserved for the model's own node; rename it")
+        ends = (START_LABEL if start is None else start, END_LABEL if end is None else end)
+        virtual = int(start is None) + int(end is None)
+        sampled = end is not None and any(_feeds_end_and_more(dag) for dag in dags)
+        return cls(
+            name,
+            (*ends, *inner),
+            max(len(dag) for dag in dags) + virtual,
+            virtual_start=start is None,
+            virtual_end=end is None,
+            sampled_end_edges=sampled,
+        )
+
+    def spec(self) -> dict[str, Any]:
+        return {
+            "kind": "generic",
+            "name": self.name,
+            "labels": list(self.vocabulary.labels),
+            "max_nodes": self.max_nodes,
+            "virtual_start": self.virtual_start,
+            "virtual_end": self.virtual_end,
+            "sampled_end_edges": self.sampled_end_edges,
+        }
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> GenericTask:
+        return cls(
+            str(spec["name"]),
+            list(spec["labels"]),
+            int(spec["max_nodes"]),
+            virtual_start=bool(spec["virtual_start"]),
+            virtual_end=bool(spec["virtual_end"]),
+            sampled_end_edges=bool(spec["sampled_end_edges"]),
+        )
+
+    def wrap(self, dag: Dag) -> Dag:
+        if not self.virtual_start and dag.types[0] != self.vocabulary.start:
+            raise TaskError(f"a DAG of {self.name} starts with {self.vocabulary.start!r}, not {dag.types[0]!r}")
+        if not self.virtual_end:
+            dag = _end_last(dag, self.vocabulary.end)
+            if dag.types[-1] != self.vocabulary.end:
+                raise TaskError(f"a DAG of {self.name} ends with {self.vocabulary.end!r}, not {dag.types[-1]!r}")
+        return add_virtual_ends(dag, self.vocabulary, start=self.virtual_start, end=self.virtual_end)
+
+    def unwrap(self, dag: Dag) -> Dag:
+        return drop_virtual_ends(dag, self.vocabulary, start=self.virtual_start, end=self.virtual_end)
+
+    def valid(self, batch: DagBatch) -> Tensor:
+        """Start first, end last, all between them connected both ways, something between virtual ends."""
+        smallest = 2 + int(self.virtual_start or self.virtual_end)
+        return well_formed(batch) & (batch.num_nodes >= smallest)
+
+    def keys(self, batch: DagBatch) -> list[Hashable]:
+        """Canonical labellings, one for every distinct graph of the batch."""
+        rows = torch.cat([batch.num_nodes[:, None], batch.types, batch.adjacency.flatten(1).long()], 1).cpu()
+        distinct, which = rows.unique(dim=0, return_inverse=True)
+        first = torch.full((len(distinct),), len(rows)).scatter_reduce(0, which, torch.arange(len(rows)), "amin")
+        dags = self.unbatch(batch.select(first.to(batch.device)))
+        canonical = [dag.canonical_key() for dag in dags]
+        return [canonical[index] for index in which.tolist()]
+
+
+def _own_end(dags: Sequence[Dag], ends: Sequence[Sequence[int]]) -> Label | None:
+    """The label that marks exactly the one source (or sink) of every DAG, if there is one."""
+    if any(len(nodes) != 1 or len(dag) == 1 for dag, nodes in zip(dags, ends, strict=True)):
+        return None
+    labels = {dag.types[nodes[0]] for dag, nodes in zip(dags, ends, strict=True)}
+    if len(labels) != 1:
+        return None
+    (label,) = labels
+    return label if all(dag.types.count(label) == 1 for dag in dags) else None
+
+
+def _feeds_end_and_more(dag: Dag) -> bool:
+    (sink,) = dag.sinks()
+    counts = [len(successors) for successors in dag.successors()]
+    return any(counts[node] > 1 for node in dag.predecessors()[sink])
+
+
+def _end_last(dag: Dag, end: Label) -> Dag:
+    """The same DAG with its end node in the last place, where any topological order may put the single sink."""
+    sinks = dag.sinks()
+    if len(sinks) != 1 or sinks[0] == len(dag) - 1 or dag.types[sinks[0]] != end:
+        return dag
+    order = [node for node in range(len(dag)) if node != sinks[0]] + sinks
+    rank = {node: position for position, node in enumerate(order)}
+    edges = tuple((rank[source], rank[target]) for source, target in dag.edges)
+    return Dag(tuple(dag.types[node] for node in order), edges)

@@ -1,0 +1,171 @@
+"""One optimisation step, written plainly and, on a CUDA device, recorded once and replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from dvae.dag import DagBatch
+from dvae.models.precision import products_in
+from dvae.models.vae import VAE, Losses
+
+WARM_UP = 3
+
+Forward = Callable[[DagBatch, Tensor], Losses]
+
+
+class Epoch(Protocol):
+    """Takes the steps of an epoch in a given order of the graphs."""
+
+    def begin(self, order: Tensor) -> None: ...
+    def step(self, number: int) -> None: ...
+    def sums(self) -> tuple[float, float]:
+        """Sums of both losses over the graphs since `begin`."""
+        ...
+
+
+class PlainEpoch:
+    """Each step is run as written. With several processes each takes its share of every batch.
+
+    Noise is drawn for the whole batch by every process from the same generator, so that the result does not depend
+    on the number of processes.
+    """
+
+    def __init__(
+        self,
+        vae: VAE,
+        forward: Forward,
+        backward: Callable[[Tensor], None],
+        optimizer: torch.optim.Optimizer,
+        data: DagBatch,
+        batch_size: int,
+        generator: torch.Generator,
+        dtype: torch.dtype | None,
+        rank: int = 0,
+        world: int = 1,
+    ) -> None:
+        self.vae, self.forward, self.backward, self.optimizer = vae, forward, backward, optimizer
+        self.data, self.batch_size, self.generator, self.dtype = data, batch_size, generator, dtype
+        self.rank, self.world = rank, world
+        self.order = torch.empty(0)
+        self.totals = torch.zeros(2, dtype=torch.float64, device=vae.device)
+
+    def begin(self, order: Tensor) -> None:
+        self.order = order
+        self.totals.zero_()
+
+    def step(self, number: int) -> None:
+        index = self.order[number * self.batch_size : (number + 1) * self.batch_size]
+        shape = (len(index), self.vae.config.latent)
+        dtype = self.vae.mean.weight.dtype
+        noise = torch.randn(shape, generator=self.generator, dtype=dtype, device=self.generator.device)
+        weight = torch.ones(len(index))
+        if self.world > 1:  # equal shares; the last batch is filled up with graphs that count nothing
+            room = -len(index) % self.world
+            index = torch.cat([index, index[:1].expand(room)])[self.rank :: self.world]
+            noise = torch.cat([noise, noise[:1].expand(room, -1)])[self.rank :: self.world]
+            weight = torch.cat([weight, torch.zeros(room)])[self.rank :: self.world]
+        part = self.data.select(index.to(self.data.device))
+        with products_in(self.dtype):
+            losses = self.forward(part, noise.to(self.vae.device) * self.vae.config.noise_scale)
+            weight = weight.to(losses.nll)
+            nll, kl = (losses.nll * weight).sum(), (losses.kl * weight).sum()
+            loss = nll + self.vae.config.kl_weight * kl
+            self.optimizer.zero_grad()
+            # Gradients are averaged over processes, where the paper's loss is a sum over the batch.
+            self.backward(loss * self.world)
+        self.optimizer.step()
+        self.totals += torch.stack([nll.detach(), kl.detach()])
+
+    def sums(self) -> tuple[float, float]:
+        totals = self.totals
+        if self.world > 1:
+            totals = totals.clone()
+            torch.distributed.all_reduce(totals)
+        nll, kl = totals.tolist()
+        return nll, kl
+
+
+class CapturedEpoch:
+    """The whole step - choosing the batch, both passes, Adam - as one CUDA graph over resident data.
+
+    Shapes are static: the last batch of an epoch is filled up with graphs that count nothing. The step number and
+    the sums of the losses live on the device, so replaying needs nothing from the host.
+    """
+
+    def __init__(
+        self,
+        vae: VAE,
+        optimizer: torch.optim.Optimizer,
+        data: DagBatch,
+        batch_size: int,
+        generator: torch.Generator,
+        dtype: torch.dtype | None,
+    ) -> None:
+        self.vae, self.optimizer, self.data, self.generator, self.dtype = vae, optimizer, data, generator, dtype
+        device = vae.device
+        self.steps = -(-len(data) // batch_size)
+        self.index = torch.zeros(self.steps, batch_size, dtype=torch.int64, device=device)
+        self.weight = torch.zeros(self.steps, batch_size, device=device)
+        self.number = torch.zeros(1, dtype=torch.int64, device=device)
+        self.totals = torch.zeros(2, dtype=torch.float64, device=device)
+        self.weight.flatten()[: len(data)] = 1
+        self.graph = torch.cuda.CUDAGraph()
+        self._record()
+
+    def _record(self) -> None:
+        """Runs a few steps so that every kernel and buffer exists, records one, and undoes them all."""
+        before = [parameter.detach().clone() for parameter in self.vae.parameters()]
+        moments = [
+            {key: value.clone() for key, value in self.optimizer.state[parameter].items()}
+            for parameter in self.vae.parameters()
+        ]
+        noise_state = self.generator.get_state()
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(WARM_UP):
+                self._step()
+        torch.cuda.current_stream().wait_stream(side)
+        torch.cuda.synchronize()
+        self.graph.register_generator_state(self.generator)
+        with torch.cuda.graph(self.graph):
+            self._step()
+        with torch.no_grad():
+            for parameter, value, old in zip(self.vae.parameters(), before, moments, strict=True):
+                parameter.copy_(value)
+                for key, moment in self.optimizer.state[parameter].items():
+                    moment.copy_(old[key]) if key in old else moment.zero_()
+        self.generator.set_state(noise_state)
+        self.number.zero_()
+        self.totals.zero_()
+
+    def _step(self) -> None:
+        index = self.index[self.number].squeeze(0)
+        weight = self.weight[self.number].squeeze(0)
+        part = self.data.select(index)
+        shape = (len(index), self.vae.config.latent)
+        noise = torch.randn(shape, generator=self.generator, device=self.vae.device)
+        self.optimizer.zero_grad()
+        with products_in(self.dtype):
+            losses = self.vae(part, noise * self.vae.config.noise_scale)
+            nll, kl = (losses.nll * weight).sum(), (losses.kl * weight).sum()
+            (nll + self.vae.config.kl_weight * kl).backward()
+        self.optimizer.step()
+        self.totals += torch.stack([nll.detach(), kl.detach()])
+        self.number += 1
+
+    def begin(self, order: Tensor) -> None:
+        self.index.flatten()[: len(order)] = order.to(self.index.device)
+        self.number.zero_()
+        self.totals.zero_()
+
+    def step(self, number: int) -> None:
+        self.graph.replay()
+
+    def sums(self) -> tuple[float, float]:
+        nll, kl = self.totals.tolist()
+        return nll, kl
