@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from dvae.errors import CheckpointError, MissingError
+from dvae.models.aligned import pad_blocks
 from dvae.models.config import ModelConfig
 from dvae.models.storage import load_distinct_state
 from dvae.models.vae import VAE
@@ -47,19 +48,29 @@ class _Reader:
             )
 
 
-def _linear(reader: _Reader, source: str, target: str) -> dict[str, Tensor]:
-    return {f"{target}.{part}": reader.take(f"{source}.{part}") for part in ("weight", "bias")}
+def _linear(reader: _Reader, source: str, target: str, inputs: int = 1, outputs: int = 1) -> dict[str, Tensor]:
+    """A layer whose input and output are that many aligned vectors side by side (0: not aligned)."""
+    weight, bias = reader.take(f"{source}.weight"), reader.take(f"{source}.bias")
+    if inputs:
+        weight = pad_blocks(weight, 1, inputs)
+    if outputs:
+        weight, bias = pad_blocks(weight, 0, outputs), pad_blocks(bias, 0, outputs)
+    return {f"{target}.weight": weight, f"{target}.bias": bias}
 
 
 def _gru(reader: _Reader, source: str, target: str) -> dict[str, Tensor]:
     parts = ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
-    return {f"{target}.{part}": reader.take(f"{source}.{part}") for part in parts}
+    state = {f"{target}.{part}": pad_blocks(reader.take(f"{source}.{part}"), 0, 3) for part in parts}
+    state[f"{target}.weight_hh"] = pad_blocks(state[f"{target}.weight_hh"], 1)
+    return state
 
 
 def _gated_sum(reader: _Reader, direction: str, target: str, hidden: int) -> dict[str, Tensor]:
     """Gate over map; columns beyond the hidden ones are positions (eq. 6)."""
     joined = torch.cat([reader.take(f"gate_{direction}.0.weight"), reader.take(f"mapper_{direction}.0.weight")])
-    result = {f"{target}.weight": joined[:, :hidden], f"{target}.bias": reader.take(f"gate_{direction}.0.bias")}
+    joined = pad_blocks(joined, 0, 2)
+    bias = pad_blocks(reader.take(f"gate_{direction}.0.bias"), 0)
+    result = {f"{target}.weight": pad_blocks(joined[:, :hidden], 1), f"{target}.bias": bias}
     if joined.shape[1] > hidden:
         result[f"{target}.position"] = joined[:, hidden:]
     return result
@@ -67,7 +78,8 @@ def _gated_sum(reader: _Reader, direction: str, target: str, hidden: int) -> dic
 
 def _gated_sum_of_types(reader: _Reader, target: str) -> dict[str, Tensor]:
     joined = torch.cat([reader.take("gate_forward.0.weight"), reader.take("mapper_forward.0.weight")])
-    return {f"{target}.weight": joined, f"{target}.bias": reader.take("gate_forward.0.bias")}
+    bias = pad_blocks(reader.take("gate_forward.0.bias"), 0)
+    return {f"{target}.weight": pad_blocks(joined, 0, 2), f"{target}.bias": bias}
 
 
 BACKWARD = tuple(
@@ -83,7 +95,7 @@ def _dvae_encoder(reader: _Reader, hidden: int, bidirectional: bool) -> dict[str
     if bidirectional:
         state |= _gru(reader, "grue_backward", "encoder.backward_update")
         state |= _gated_sum(reader, "backward", "encoder.backward_aggregation", hidden)
-        state |= _linear(reader, "hg_unify.0", "encoder.unify")
+        state |= _linear(reader, "hg_unify.0", "encoder.unify", inputs=2)
         reader.drop(*UNIFY_NODES)
     else:
         reader.drop(*BACKWARD)
@@ -91,27 +103,27 @@ def _dvae_encoder(reader: _Reader, hidden: int, bidirectional: bool) -> dict[str
 
 
 def _posterior(reader: _Reader) -> dict[str, Tensor]:
-    return _linear(reader, "fc1", "mean") | _linear(reader, "fc2", "logvar")
+    return _linear(reader, "fc1", "mean", outputs=0) | _linear(reader, "fc2", "logvar", outputs=0)
 
 
-def _dvae_decoder(reader: _Reader) -> dict[str, Tensor]:
+def _dvae_decoder(reader: _Reader, edge_inputs: int) -> dict[str, Tensor]:
     state = _gru(reader, "grud", "decoder.update")
-    state |= _linear(reader, "fc3", "decoder.start")
-    for layer in ("0", "2"):
-        state |= _linear(reader, f"add_vertex.{layer}", f"decoder.add_vertex.{layer}")
-    state |= _linear(reader, "add_edge.0", "decoder.edge_first")
-    return state | _linear(reader, "add_edge.2", "decoder.edge_second")
+    state |= _linear(reader, "fc3", "decoder.start", inputs=0)
+    state |= _linear(reader, "add_vertex.0", "decoder.vertex_first")
+    state |= _linear(reader, "add_vertex.2", "decoder.vertex_second", outputs=0)
+    state |= _linear(reader, "add_edge.0", "decoder.edge_first", inputs=edge_inputs)
+    return state | _linear(reader, "add_edge.2", "decoder.edge_second", outputs=0)
 
 
 def _dvae(reader: _Reader, hidden: int, bidirectional: bool) -> dict[str, Tensor]:
-    return _dvae_encoder(reader, hidden, bidirectional) | _posterior(reader) | _dvae_decoder(reader)
+    return _dvae_encoder(reader, hidden, bidirectional) | _posterior(reader) | _dvae_decoder(reader, 2)
 
 
 def _dvae_bn(reader: _Reader, hidden: int) -> dict[str, Tensor]:
     state = _gru(reader, "grue_forward", "encoder.update")
     state |= _gated_sum_of_types(reader, "encoder.aggregation")
     reader.drop(*BACKWARD)
-    return state | _posterior(reader) | _dvae_decoder(reader)
+    return state | _posterior(reader) | _dvae_decoder(reader, 3)
 
 
 # name -> (our model, the task whose hints fit, settings, translation)
@@ -145,7 +157,8 @@ def from_original(
     reader = _Reader(name, state_dict)
     state = translate(reader, hidden)
     reader.close()
-    config = ModelConfig(hidden=hidden, latent=latent)
+    edge_width = state_dict["add_edge.2.weight"].shape[1] if "add_edge.2.weight" in state_dict else None
+    config = ModelConfig(hidden=hidden, latent=latent, edge_width=edge_width)
     vae = build(model, task, config=config, preset="original", **settings).to(state_dict["fc1.weight"].dtype)
     state = {key: tensor.contiguous() for key, tensor in state.items()}
     state |= {"latent_mean": vae.latent_mean, "latent_std": vae.latent_std}

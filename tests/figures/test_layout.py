@@ -16,21 +16,14 @@ from dvae.errors import DvaeError
 from dvae.figures import Box, Layout, layered
 from dvae.figures.ordering import assign_layers, best_orders, crossings, layered_graph
 from dvae.figures.spacing import separate, separate_medians, within
+from strategies import dags
 
 CLEAR = 3.0  # pixels between an edge and a node that is not its end
 
 
 @st.composite
-def dags(draw: st.DrawFn) -> Dag:
-    count = draw(st.integers(1, 16))
-    pairs = [(source, target) for target in range(count) for source in range(target)]
-    edges = draw(st.lists(st.sampled_from(pairs), unique=True, max_size=40)) if pairs else []
-    return Dag(tuple(draw(st.lists(st.sampled_from("abc"), min_size=count, max_size=count))), tuple(edges))
-
-
-@st.composite
 def drawings(draw: st.DrawFn) -> tuple[Dag, Layout]:
-    dag = draw(dags())
+    dag = draw(dags(max_nodes=12))
     if draw(st.booleans()):
         return dag, layered(dag, [Box(42, 42, round=True)] * len(dag))
     widths = draw(st.lists(st.sampled_from([44, 68, 140]), min_size=len(dag), max_size=len(dag)))

@@ -74,12 +74,17 @@ def text_width(text: str, size: float, *, bold: bool = False) -> float:
 
 def shortened(text: str, most: float, size: float, *, bold: bool = False) -> str:
     """The text on one line, cut with an ellipsis where it is wider than `most` pixels."""
-    text = " ".join(text.split())
+    text = "".join("\ufffd" if _undrawable(character) else character for character in " ".join(text.split()))
     if text_width(text, size, bold=bold) <= most:
         return text
     while text and text_width(text + ELLIPSIS, size, bold=bold) > most:
         text = text[:-1]
     return text.rstrip() + ELLIPSIS
+
+
+def _undrawable(character: str) -> bool:
+    """Control characters and halves of surrogate pairs, which no font has."""
+    return unicodedata.category(character) in ("Cc", "Cs")
 
 
 def _advance(character: str) -> float:

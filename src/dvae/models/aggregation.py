@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from dvae.dag import DagBatch
+from dvae.models.aligned import aligned_parameter, uniform
 from dvae.models.features import NodeFeatures
 from dvae.models.gru import GruUpdate, rows_of
 from dvae.models.precision import linear
@@ -26,7 +27,7 @@ class NodeStates(NamedTuple):
     """What message passing leaves at every node."""
 
     states: Tensor  # batch node hidden
-    messages: Tensor  # batch node hidden
+    messages: Tensor | None = None  # batch node hidden; the end node's is zero
 
 
 class GatedSum(nn.Module):
@@ -41,11 +42,11 @@ class GatedSum(nn.Module):
     def __init__(self, hidden: int, max_nodes: int | None = None) -> None:
         super().__init__()
         bound = 1 / math.sqrt(hidden + (max_nodes or 0))
-        self.weight = nn.Parameter(torch.empty(2 * hidden, hidden).uniform_(-bound, bound))
-        self.bias = nn.Parameter(torch.empty(hidden).uniform_(-bound, bound))
+        self.weight = aligned_parameter(uniform(2 * hidden, hidden, bound=bound), 2, 1)
+        self.bias = aligned_parameter(uniform(hidden, bound=bound), 1)
         self.position = None
         if max_nodes is not None:
-            self.position = nn.Parameter(torch.empty(2 * hidden, max_nodes).uniform_(-bound, bound))
+            self.position = aligned_parameter(uniform(2 * hidden, max_nodes, bound=bound), 2)
 
     def position_bias(self, nodes: int, reverse: bool = False) -> Tensor:
         """What is added to the product at every position; for a reverse sweep, last position first."""
@@ -83,7 +84,10 @@ def sweep_directions(
     batches: Sequence[DagBatch],
     first: Tensor | None = None,
 ) -> list[NodeStates]:
-    """Independent sweeps (the second reversed). On a GPU they share their products, on a CPU equal nodes do."""
+    """Independent sweeps (the second reversed). On a GPU they share their products, on a CPU equal nodes do.
+
+    Messages are only for a decoder, which sweeps from a given `first` message.
+    """
     tables = [update.table() for update in updates]
     nodes = batches[0].max_nodes
     biases = [part.position_bias(nodes, reverse=which > 0) for which, part in enumerate(aggregations)]
@@ -102,15 +106,15 @@ def sweep_directions(
     ]
     if batches[0].device.type == "cuda" and len(arguments) > 1:
         joined = [None if column[0] is None else torch.cat(column) for column in zip(*arguments, strict=True)]
-        states, messages = sweep(*joined)  # type: ignore[arg-type]
-        return [NodeStates(states[d], messages[d]) for d in range(len(arguments))]
+        states, _ = sweep(*joined, wants_messages=False)  # type: ignore[arg-type]
+        return [NodeStates(states[d]) for d in range(len(arguments))]
     results = []
     for part, batch, columns in zip(aggregations, batches, arguments, strict=True):
         shares: list[Share] | None = None
         if first is None and batch.device.type == "cpu":
             shares = common_computations(batch, with_position=part.position is not None)
-        states, messages = sweep(*columns, shares=shares)
-        results.append(NodeStates(states[0], messages[0]))
+        states, messages = sweep(*columns, shares=shares, wants_messages=first is not None)
+        results.append(NodeStates(states[0], None if messages is None else messages[0]))
     return results
 
 
@@ -126,8 +130,8 @@ class GatedSumOfTypes(nn.Module):
         super().__init__()
         self.features = features
         bound = 1 / math.sqrt(features.width)
-        self.weight = nn.Parameter(torch.empty(2 * hidden, features.width).uniform_(-bound, bound))
-        self.bias = nn.Parameter(torch.empty(hidden).uniform_(-bound, bound))
+        self.weight = aligned_parameter(uniform(2 * hidden, features.width, bound=bound), 2)
+        self.bias = aligned_parameter(uniform(hidden, bound=bound), 1)
 
     def table(self) -> Tensor:
         """The message of every type."""  # type hidden

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from dvae.models.aligned import aligned_parameter, uniform
 from dvae.models.features import NodeFeatures
 from dvae.models.fuse import fused
 from dvae.models.precision import linear
@@ -98,12 +99,11 @@ class GruUpdate(nn.Module):
     def __init__(self, features: NodeFeatures, hidden: int) -> None:
         super().__init__()
         self.features = features
-        self.weight_ih = nn.Parameter(torch.empty(3 * hidden, features.width))
-        self.bias_ih = nn.Parameter(torch.empty(3 * hidden))
-        self.weight_hh = nn.Parameter(torch.empty(3 * hidden, hidden))
-        self.bias_hh = nn.Parameter(torch.empty(3 * hidden))
-        for parameter in (self.weight_ih, self.bias_ih, self.weight_hh, self.bias_hh):
-            nn.init.uniform_(parameter, -1 / math.sqrt(hidden), 1 / math.sqrt(hidden))
+        bound = 1 / math.sqrt(hidden)
+        self.weight_ih = aligned_parameter(uniform(3 * hidden, features.width, bound=bound), 3)
+        self.bias_ih = aligned_parameter(uniform(3 * hidden, bound=bound), 3)
+        self.weight_hh = aligned_parameter(uniform(3 * hidden, hidden, bound=bound), 3, 1)
+        self.bias_hh = aligned_parameter(uniform(3 * hidden, bound=bound), 3)
 
     def table(self) -> Tensor:
         """The input product of every type."""  # type 3*hidden

@@ -16,11 +16,12 @@ from dvae.tasks.rules import DecodingRules
 
 
 class Encoder(Protocol):
-    """A graph as one vector."""
+    """A graph as one vector, made of `blocks` vectors of `width` numbers, each aligned (`aligned`) in memory."""
 
     width: int
+    blocks: int
 
-    def __call__(self, batch: DagBatch) -> Tensor:  # batch width
+    def __call__(self, batch: DagBatch) -> Tensor:  # batch blocks*aligned(width)
         ...
 
 

@@ -27,7 +27,7 @@ def distinct_state(module: nn.Module) -> dict[str, Tensor]:
     for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
         if id(tensor) not in seen:
             seen.add(id(tensor))
-            state[name] = tensor.detach().contiguous()
+            state[name] = tensor.detach()
     return state
 
 
@@ -62,7 +62,7 @@ def save(folder: str | Path, module: nn.Module, config: ModelConfig, task: Task)
     write_json(folder / TASK, task.spec())
     write_text(folder / SETTINGS, to_toml(config))
     with atomic_path(folder / WEIGHTS) as path:
-        save_file({name: tensor.cpu() for name, tensor in distinct_state(module).items()}, path)
+        save_file({name: tensor.cpu().contiguous() for name, tensor in distinct_state(module).items()}, path)
 
 
 def read_settings(folder: str | Path) -> tuple[ModelConfig, Task]:

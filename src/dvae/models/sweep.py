@@ -23,7 +23,7 @@ from torch import Tensor
 
 from dvae.dag import DagBatch
 from dvae.models.fuse import fused
-from dvae.models.gru import gru_step, gru_step_backward, scatter_rows
+from dvae.models.gru import gru_step, gru_step_backward
 from dvae.models.precision import operand_dtype, shortened
 
 
@@ -48,7 +48,10 @@ def gated_backward(message_grad: Tensor, gate: Tensor, mapped: Tensor) -> Tensor
 
 
 class _Sweep(torch.autograd.Function):
-    """Tensors have a leading axis `direction`, so that both directions of an encoder go through one product."""
+    """Tensors have a leading axis `direction`, so that both directions of an encoder go through one product.
+
+    Inside, positions come before graphs: what a step touches lies together in memory.
+    """
 
     @staticmethod
     def forward(
@@ -62,106 +65,115 @@ class _Sweep(torch.autograd.Function):
         weight_message: Tensor,  # direction 2*hidden hidden
         bias_message: Tensor,  # direction node 2*hidden
         shares: Sequence[Share] | None,
-    ) -> tuple[Tensor, Tensor]:
+        wants_messages: bool,
+    ) -> tuple[Tensor, Tensor | None]:
         directions, batch, nodes = types.shape
-        hidden = weight_hh.shape[-1]
-        offsets = torch.arange(directions, device=types.device)[:, None, None] * table.shape[1]
-        inputs = table.flatten(0, 1)[types + offsets]
-        states = table.new_empty(directions, batch, nodes, hidden)
-        messages = table.new_zeros(directions, batch, nodes, hidden)
         dtype = operand_dtype()
         weight_hh_t = shortened(weight_hh, dtype).mT
         weight_message_t = shortened(weight_message, dtype).mT
-        saved = []
+        inputs = _type_rows(table, types.mT)  # direction node batch 3*hidden
+        edges = adjacency.permute(0, 2, 3, 1).contiguous()[..., None]  # direction source target batch 1
+        incoming = table.new_zeros(directions, nodes, batch, weight_hh.shape[-1])
+        if first is not None:
+            incoming[:, 0] = first
+        states, messages, saved = [], [], []
         for position in range(nodes):
-            share = shares[position] if shares is not None else None
-            rows = slice(None) if share is None else share.representative
-            if position > 0:
-                weights = adjacency[:, rows, None, :position, position]
-                incoming = (weights @ messages[:, rows, :position]).squeeze(2)
-            elif first is not None:
-                incoming = first[:, rows]
-            else:
-                incoming = table.new_zeros(directions, batch if share is None else len(rows), hidden)
-            hidden_gates = bias_hh[:, None]
+            share = None if shares is None else shares[position]
+            received = _chosen(incoming[:, position], share)
             if position > 0 or first is not None:
-                hidden_gates = _affine(shortened(incoming, dtype), weight_hh_t, hidden_gates)
-            else:
-                hidden_gates = hidden_gates.expand(-1, incoming.shape[1], -1)
-            state, gates = gru_step(inputs[:, rows, position], hidden_gates, incoming)
-            message = gate = mapped = None
+                hidden_gates = _affine(shortened(received, dtype), weight_hh_t, bias_hh[:, None])
+            else:  # nothing was received
+                hidden_gates = bias_hh[:, None].expand(-1, received.shape[1], -1)
+            state, gates = gru_step(_chosen(inputs[:, position], share), hidden_gates, received)
+            states.append(_spread(state, share))
+            gate = mapped = None
             if position < nodes - 1:
-                product = torch.bmm(shortened(state, dtype), weight_message_t).to(table.dtype)
-                message, gate, mapped = gated(product, bias_message[:, position, None])
-            if share is None:
-                states[:, :, position] = state
-                if message is not None:
-                    messages[:, :, position] = message
-            else:
-                states[:, :, position] = state[:, share.member]
-                if message is not None:
-                    messages[:, :, position] = message[:, share.member]
-            saved.append((state, incoming, gates, gate, mapped))
-        ctx.saved = saved
-        ctx.dtype = dtype
-        ctx.shares = shares
-        ctx.save_for_backward(types, adjacency, weight_hh, weight_message)
+                product = torch.bmm(shortened(state, dtype), weight_message_t)
+                message, gate, mapped = gated(product.to(table.dtype), bias_message[:, position, None])
+                message = _spread(message, share)
+                messages.append(message)
+                incoming[:, position + 1 :].addcmul_(edges[:, position, position + 1 :], message[:, None])
+            saved.append((state, received, gates, gate, mapped))
+        ctx.saved, ctx.dtype, ctx.shares = saved, dtype, shares
+        ctx.save_for_backward(types, edges, weight_hh, weight_message)
         ctx.num_types = table.shape[1]
         ctx.has_first = first is not None
-        return states, messages
+        if not wants_messages:
+            return torch.stack(states, 2), None
+        return torch.stack(states, 2), torch.stack([*messages, torch.zeros_like(states[0])], 2)
 
     @staticmethod
-    def backward(ctx: Any, states_grad: Tensor, messages_grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        types, adjacency, weight_hh, weight_message = ctx.saved_tensors
-        dtype = ctx.dtype
+    def backward(  # type: ignore[override]
+        ctx: Any, states_grad: Tensor, messages_grad: Tensor | None
+    ) -> tuple[Tensor | None, ...]:
+        types, edges, weight_hh, weight_message = ctx.saved_tensors
+        dtype, shares = ctx.dtype, ctx.shares
+        directions, batch, nodes = types.shape
         weight_hh_short, weight_message_short = shortened(weight_hh, dtype), shortened(weight_message, dtype)
-        messages_grad = messages_grad.clone()
-        nodes = types.shape[2]
+        if messages_grad is None:
+            to_messages = states_grad.new_zeros(directions, nodes, batch, states_grad.shape[-1])
+        else:
+            to_messages = messages_grad.transpose(1, 2).contiguous().clone()
         input_grads, hidden_grads, product_grads = [], [], []
-        incoming_grad: Tensor | None = None
+        received_grad = states_grad
         for position in reversed(range(nodes)):
-            state, incoming, gates, gate, mapped = ctx.saved[position]
-            share = ctx.shares[position] if ctx.shares is not None else None
-            state_grad = _collect(states_grad[:, :, position], share)
+            state, received, gates, gate, mapped = ctx.saved[position]
+            share = None if shares is None else shares[position]
+            state_grad = _collected(states_grad[:, :, position], share)
             if gate is not None:
-                message_grad = _collect(messages_grad[:, :, position], share)
-                product_grad = gated_backward(message_grad, gate, mapped)
-                state_grad = state_grad + torch.bmm(shortened(product_grad, dtype), weight_message_short)
+                product_grad = gated_backward(_collected(to_messages[:, position], share), gate, mapped)
                 product_grads.append(product_grad)
-            input_grad, hidden_grad, incoming_grad = gru_step_backward(state_grad, gates, incoming)
+                state_grad = _affine(shortened(product_grad, dtype), weight_message_short, state_grad)
+            input_grad, hidden_grad, received_grad = gru_step_backward(state_grad, gates, received)
             input_grads.append(input_grad)
             hidden_grads.append(hidden_grad)
-            if position == 0 and not ctx.has_first:
-                break
-            incoming_grad = incoming_grad + torch.bmm(shortened(hidden_grad, dtype), weight_hh_short)
+            if position > 0 or ctx.has_first:
+                received_grad = _affine(shortened(hidden_grad, dtype), weight_hh_short, received_grad)
             if position > 0:
-                _send_back(messages_grad, adjacency, incoming_grad, position, share)
-        ordered = ctx.saved
-        all_states = torch.cat([entry[0] for entry in ordered[:-1]], 1) if nodes > 1 else None
-        all_incoming = torch.cat([entry[1] for entry in ordered], 1)
+                whole = received_grad
+                if share is not None:
+                    whole = torch.zeros_like(to_messages[:, 0]).index_copy_(1, share.representative, received_grad)
+                to_messages[:, :position].addcmul_(edges[:, :position, position], whole[:, None])
+        input_grad = torch.cat(input_grads[::-1], 1)  # positions in order, the rows of each together
         hidden_grad = torch.cat(hidden_grads[::-1], 1)
-        weight_hh_grad = _outer(hidden_grad, all_incoming, dtype)
-        if all_states is None:
-            weight_message_grad = torch.zeros_like(weight_message)
-            bias_message_grad = weight_message.new_zeros(types.shape[0], nodes, weight_message.shape[1])
-        else:
+        received = torch.cat([entry[1] for entry in ctx.saved], 1)
+        weight_message_grad = bias_message_grad = None
+        if product_grads:
             product_grad = torch.cat(product_grads[::-1], 1)
-            weight_message_grad = _outer(product_grad, all_states, dtype)
-            per_position = [grad.sum(1) for grad in product_grads[::-1]]
-            bias_message_grad = torch.stack([*per_position, torch.zeros_like(per_position[0])], 1)
-        table_grad = _table_grad(types, input_grads[::-1], ctx.shares, ctx.num_types)
-        first_grad = incoming_grad if ctx.has_first else None
+            states = torch.cat([entry[0] for entry in ctx.saved[:-1]], 1)
+            weight_message_grad = _outer(product_grad, states, dtype)
+            if shares is None:
+                sums = product_grad.unflatten(1, (nodes - 1, batch)).sum(2)
+            else:
+                sums = torch.stack([grad.sum(1) for grad in product_grads[::-1]], 1)
+            bias_message_grad = torch.nn.functional.pad(sums, (0, 0, 0, 1))
         return (
-            None, None, first_grad, table_grad, weight_hh_grad, hidden_grad.sum(1), weight_message_grad,
-            bias_message_grad, None,
-        )  # fmt: skip
+            None,
+            None,
+            received_grad if ctx.has_first else None,
+            _table_grad(types, input_grad, shares, ctx.num_types),
+            _outer(hidden_grad, received, dtype),
+            hidden_grad.sum(1),
+            weight_message_grad,
+            bias_message_grad,
+            None,
+            None,
+        )
 
 
-def _affine(values: Tensor, weight_t: Tensor, bias: Tensor) -> Tensor:
-    """bias + values @ weight_t, in one product where the formats agree."""
+def _type_rows(table: Tensor, types: Tensor) -> Tensor:
+    """The row of every type, direction by direction."""
+    if table.shape[0] == 1:
+        return table[0][types]
+    offsets = torch.arange(table.shape[0], device=types.device)[:, None, None] * table.shape[1]
+    return table.flatten(0, 1)[types + offsets]
+
+
+def _affine(values: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """bias + values @ weight, in one product where the formats agree."""
     if values.dtype == bias.dtype:
-        return torch.baddbmm(bias, values, weight_t)
-    return torch.bmm(values, weight_t).to(bias.dtype) + bias
+        return torch.baddbmm(bias, values, weight)
+    return torch.bmm(values, weight).to(bias.dtype) + bias
 
 
 def _outer(grad: Tensor, values: Tensor, dtype: torch.dtype | None) -> Tensor:
@@ -169,38 +181,32 @@ def _outer(grad: Tensor, values: Tensor, dtype: torch.dtype | None) -> Tensor:
     return torch.bmm(shortened(grad, dtype).mT, shortened(values, dtype)).to(grad.dtype)
 
 
-def _collect(grad: Tensor, share: Share | None) -> Tensor:
-    """The gradient of every computed row: the sum over the graphs that use it."""
+def _chosen(values: Tensor, share: Share | None) -> Tensor:
+    """The rows that are computed."""
+    return values if share is None else values[:, share.representative]
+
+
+def _spread(values: Tensor, share: Share | None) -> Tensor:
+    """Computed rows given to every graph that shares them."""
+    return values if share is None else values[:, share.member]
+
+
+def _collected(grad: Tensor, share: Share | None) -> Tensor:
+    """The gradient of every computed row: the sum over the graphs that share it."""
     if share is None:
         return grad
     rows = grad.new_zeros(grad.shape[0], share.representative.shape[0], grad.shape[2])
     return rows.index_add_(1, share.member, grad)
 
 
-def _send_back(
-    messages_grad: Tensor, adjacency: Tensor, incoming_grad: Tensor, position: int, share: Share | None
-) -> None:
-    """Adds to the gradient of every predecessor's message, in place."""
-    if share is None:
-        weights = adjacency[:, :, :position, position, None]
-        messages_grad[:, :, :position].addcmul_(weights, incoming_grad[:, :, None])
-    else:
-        rows = share.representative
-        weights = adjacency[:, rows, :position, position, None]
-        messages_grad[:, :, :position].index_add_(1, rows, weights * incoming_grad[:, :, None])
-
-
-def _table_grad(
-    types: Tensor, input_grads: list[Tensor], shares: Sequence[Share] | None, num_types: int
-) -> Tensor:
+def _table_grad(types: Tensor, grads: Tensor, shares: Sequence[Share] | None, num_types: int) -> Tensor:
     """Sums the input gradients by node type, all positions at once."""
-    directions = types.shape[0]
     if shares is None:
         index = types.mT.flatten(1)  # direction node*batch
     else:
-        index = torch.cat([types[:, share.representative, i] for i, share in enumerate(shares)], 1)
-    values = torch.cat(input_grads, 1)
-    return torch.stack([scatter_rows(values[d], index[d], num_types) for d in range(directions)])
+        index = torch.cat([types[:, share.representative, node] for node, share in enumerate(shares)], 1)
+    one_hot = (index[:, None] == torch.arange(num_types, device=types.device)[:, None]).to(grads.dtype)
+    return one_hot @ grads
 
 
 def sweep(
@@ -212,11 +218,13 @@ def sweep(
     bias_hh: Tensor,
     weight_message: Tensor,
     bias_message: Tensor,
+    *,
     shares: Sequence[Share] | None = None,
-) -> tuple[Tensor, Tensor]:
-    """States and messages of all nodes; shapes as in `_Sweep.forward`."""
+    wants_messages: bool = True,
+) -> tuple[Tensor, Tensor | None]:
+    """States and, if wanted, messages of all nodes; shapes as in `_Sweep.forward`."""
     states, messages = _Sweep.apply(
-        types, adjacency, first, table, weight_hh, bias_hh, weight_message, bias_message, shares
+        types, adjacency, first, table, weight_hh, bias_hh, weight_message, bias_message, shares, wants_messages
     )
     return states, messages
 

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from dvae.dag import Dag, DagBatch
 from dvae.errors import DvaeError
 from dvae.models import storage
+from dvae.models.aligned import AlignedLinear, real_size
 from dvae.models.config import ModelConfig
 from dvae.models.parts import Decoder, Encoder, Sampling
-from dvae.models.precision import linear
 from dvae.tasks import Task
 
 ENCODE_AT_ONCE = {"cpu": 1024, "cuda": 16384}
@@ -60,8 +60,9 @@ class VAE(nn.Module):
         self.config = config
         self.encoder = cast(nn.Module, encoder)
         self.decoder = cast(nn.Module, decoder)
-        self.mean = nn.Linear(encoder.width, config.latent)
-        self.logvar = nn.Linear(encoder.width, config.latent)
+        blocks = encoder.blocks
+        self.mean = AlignedLinear(encoder.width, config.latent, input_blocks=blocks, align_output=False)
+        self.logvar = AlignedLinear(encoder.width, config.latent, input_blocks=blocks, align_output=False)
         # Where the training data lie: prior samples are scaled and shifted there (paper, appendix F.1).
         self.register_buffer("latent_mean", torch.zeros(config.latent))
         self.register_buffer("latent_std", torch.ones(config.latent))
@@ -70,11 +71,13 @@ class VAE(nn.Module):
     def device(self) -> torch.device:
         return self.mean.weight.device
 
+    def num_parameters(self) -> int:
+        """How many numbers training moves (those that only align memory are not counted)."""
+        return real_size(self)
+
     def posterior(self, batch: DagBatch) -> Posterior:
         vector = self.encoder(batch)
-        return Posterior(
-            linear(vector, self.mean.weight, self.mean.bias), linear(vector, self.logvar.weight, self.logvar.bias)
-        )
+        return Posterior(self.mean(vector), self.logvar(vector))
 
     def forward(self, batch: DagBatch, noise: Tensor) -> Losses:
         """Both losses of each graph at z = mean + noise * deviation."""

@@ -44,7 +44,7 @@ def save_checkpoint(
     place: Place,
     settings: dict[str, Any],
 ) -> None:
-    tensors = {f"model.{name}": tensor.cpu() for name, tensor in distinct_state(vae).items()}
+    tensors = {f"model.{name}": tensor.cpu().contiguous() for name, tensor in distinct_state(vae).items()}
     for name, parameter in vae.named_parameters():
         state = optimizer.state.get(parameter)
         if state:

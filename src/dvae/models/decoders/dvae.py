@@ -15,10 +15,11 @@ from torch.nn import functional
 
 from dvae.dag import DagBatch
 from dvae.models.aggregation import Aggregation
-from dvae.models.decoders.edge_scores import edge_scores
-from dvae.models.decoders.plan import EdgePlan, compact_plan, dense_plan
+from dvae.models.aligned import AlignedLinear, aligned
+from dvae.models.decoders.edge_scores import all_scores, listed_scores
+from dvae.models.decoders.plan import CompactPlan, DensePlan
 from dvae.models.decoders.rows import Rows
-from dvae.models.gru import GruUpdate, rows_of
+from dvae.models.gru import GruUpdate
 from dvae.models.parts import Sampling
 from dvae.models.precision import linear
 from dvae.models.sweep import family_signature, share_equal
@@ -56,20 +57,21 @@ class DvaeDecoder(nn.Module):
         self.update = update
         self.num_types = num_types
         self.max_nodes = max_nodes
-        self.hidden = hidden
         self.graph_state = graph_state
         self.end_edges = end_edges
-        self.start = nn.Linear(latent, hidden)
-        self.add_vertex = nn.Sequential(nn.Linear(hidden, 2 * hidden), nn.ReLU(), nn.Linear(2 * hidden, num_types))
-        inputs = 3 if edge_context else 2  # source, target (, h_0)
+        self.width = aligned(hidden)  # of a state in memory
+        self.start = AlignedLinear(latent, hidden, input_blocks=0)
+        self.vertex_first = AlignedLinear(hidden, 2 * hidden)
+        self.vertex_second = AlignedLinear(2 * hidden, num_types, align_output=False)
         self.edge_context = edge_context
-        self.edge_first = nn.Linear(inputs * hidden, edge_width)
-        self.edge_second = nn.Linear(edge_width, 1)
+        self.edge_first = AlignedLinear(hidden, edge_width, input_blocks=3 if edge_context else 2)
+        self.edge_second = AlignedLinear(edge_width, 1, align_output=False)
 
     def nll(self, latents: Tensor, batch: DagBatch) -> Tensor:
         """The last node's type and all edges into the end node are scored, as in the original."""
-        start = torch.tanh(linear(latents, self.start.weight, self.start.bias))
+        start = torch.tanh(self.start(latents))
         states, messages = self.aggregation.propagate(self.update, batch, first=start)
+        assert messages is not None  # a sweep with a first message gives them
         return self._type_nll(states, batch) + self._edge_nll(start, states, messages, batch)
 
     def _type_nll(self, states: Tensor, batch: DagBatch) -> Tensor:
@@ -80,64 +82,75 @@ class DvaeDecoder(nn.Module):
         return (nll * batch.node_mask()[:, 1:]).sum(1)
 
     def _edge_nll(self, start: Tensor, states: Tensor, messages: Tensor, batch: DagBatch) -> Tensor:
-        captured = batch.device.type == "cuda"
-        plan = (dense_plan if captured else compact_plan)(batch, self.num_types)
-        sources = self._source_part(states, start)
-        targets, pair_state = self._target_parts(plan, states, messages, batch)
-        scores = edge_scores(sources, targets, self.edge_second.weight[0], plan.pair_source, pair_state)
-        scores = scores + self.edge_second.bias
-        nll = functional.binary_cross_entropy_with_logits(
-            scores, plan.pair_edge.to(scores.dtype), weight=_as(scores, plan.pair_counts), reduction="none"
+        """Shapes may follow the data on a CPU; on a GPU they are static, so that a step can be captured."""
+        if batch.device.type == "cuda":
+            return self._dense_edge_nll(DensePlan.of(batch), start, states, messages, batch)
+        return self._compact_edge_nll(CompactPlan.of(batch, self.num_types), start, states, messages, batch)
+
+    def _dense_edge_nll(
+        self, plan: DensePlan, start: Tensor, states: Tensor, messages: Tensor, batch: DagBatch
+    ) -> Tensor:
+        table = self.update.table()
+        sums = plan.membership.to(messages.dtype) @ messages  # batch row hidden
+        between = self.update(plan.row_types.flatten(), sums.flatten(0, 1), table)
+        scores = all_scores(
+            self._source_part(states, start),
+            self._target_part(self.update.without_message(table)),
+            self._target_part(between).unflatten(0, plan.row_types.shape),
+            self.edge_second.weight[0],
+            batch.types[:, 1:],
+            plan.row_source,
         )
-        if plan.pair_graph is None:
-            return nll.view(len(batch), -1).sum(1)
+        return _edge_loss(scores + self.edge_second.bias, plan.edge, plan.counts).sum(1)
+
+    def _compact_edge_nll(
+        self, plan: CompactPlan, start: Tensor, states: Tensor, messages: Tensor, batch: DagBatch
+    ) -> Tensor:
+        sources = self._source_part(states, start).flatten(0, 1)
+        targets, pair_state = self._compact_targets(plan, states, messages, batch)
+        scores = listed_scores(sources, targets, self.edge_second.weight[0], plan.pair_source, pair_state)
+        nll = _edge_loss(scores + self.edge_second.bias, plan.pair_edge)
         return nll.new_zeros(len(batch)).index_add(0, plan.pair_graph, nll)
 
-    def _target_parts(
-        self, plan: EdgePlan, states: Tensor, messages: Tensor, batch: DagBatch
+    def _compact_targets(
+        self, plan: CompactPlan, states: Tensor, messages: Tensor, batch: DagBatch
     ) -> tuple[Tensor, Tensor]:
         """The target part of the edge network for every state of the plan, and the state of every pair."""
         table = self.update.table()
-        sums = (plan.membership.to(messages.dtype) @ messages).flatten(0, 1)  # batch*row hidden
-        types = plan.row_types.flatten()
-        if plan.kept is not None:
-            sums, types = sums[plan.kept], types[plan.kept]
-        flat_states = states.flatten(0, 1)
-        if plan.kept is None or plan.finals is None or not self.aggregation.depends_on_types_only:
-            parts = [self.update.without_message(table), self.update(types, sums, table)]
-            if plan.finals is not None:
-                parts.append(flat_states[plan.finals])
-            return self._target_part(torch.cat(parts)), plan.pair_state
+        untouched = self.update.without_message(table)
+        sums = (plan.membership.to(messages.dtype) @ messages).flatten(0, 1)[plan.kept]  # state hidden
+        types = plan.row_types.flatten()[plan.kept]
+        finals = states.flatten(0, 1)[plan.finals]
+        if not self.aggregation.depends_on_types_only:
+            between = self.update(types, sums, table)
+            return self._target_part(torch.cat([untouched, between, finals])), plan.pair_state
         # States depend on a node's type and its parents' alone: equal families of the whole batch once.
         family = family_signature(batch.types, plan.membership, plan.row_types).flatten()[plan.kept]
         final_family = family_signature(batch.types, batch.adjacency.mT, batch.types).flatten()[plan.finals]
+        inner = share_equal(family)
         share = share_equal(torch.cat([family, final_family]))
-        between = share_equal(family)
-        inner = self.update(types[between.representative], sums[between.representative], table)
-        candidates = torch.cat([inner[between.member], flat_states[plan.finals]])
-        parts = [self.update.without_message(table), candidates[share.representative]]
+        between = self.update(types[inner.representative], sums[inner.representative], table)
+        distinct = torch.cat([between[inner.member], finals])[share.representative]
         moved = torch.cat([torch.arange(self.num_types), self.num_types + share.member])
-        return self._target_part(torch.cat(parts)), moved[plan.pair_state]
+        return self._target_part(torch.cat([untouched, distinct])), moved[plan.pair_state]
 
     def _vertex_scores(self, graph_states: Tensor) -> Tensor:
-        first, _, second = self.add_vertex
-        wide = torch.relu(linear(graph_states, first.weight, first.bias))  # type: ignore[arg-type]
-        return linear(wide, second.weight, second.bias)  # type: ignore[arg-type]
+        scores: Tensor = self.vertex_second(torch.relu(self.vertex_first(graph_states)))
+        return scores
 
     def _source_part(self, states: Tensor, start: Tensor) -> Tensor:
-        """The first layer's product with the source's state (and h_0), bias included."""  # batch*node width
+        """The first layer's product with the source's state (and h_0), bias included."""  # batch node width
         weight = self.edge_first.weight
-        part = linear(states.flatten(0, 1), weight[:, : self.hidden], self.edge_first.bias)
+        part = linear(states, weight[:, : self.width], self.edge_first.bias)
         if self.edge_context:
-            context = linear(start, weight[:, 2 * self.hidden :])
-            part = part + context.repeat_interleave(states.shape[1], 0)
+            part = part + linear(start, weight[:, 2 * self.width :])[:, None]
         return part
 
     def _target_part(self, states: Tensor) -> Tensor:
-        return linear(states, self.edge_first.weight[:, self.hidden : 2 * self.hidden])
+        return linear(states, self.edge_first.weight[:, self.width : 2 * self.width])
 
     def rows_at_once(self, device: torch.device) -> int:
-        per_row = 4 * self.max_nodes * (self.edge_first.out_features + 2 * self.hidden)
+        per_row = 4 * self.max_nodes * (self.edge_first.bias.shape[0] + 2 * self.width)
         budget = (1 << 25) if device.type == "cpu" else (1 << 33)
         return max(16, budget // per_row)
 
@@ -146,8 +159,12 @@ class DvaeDecoder(nn.Module):
         return _Sampler(self, latents, sampling).run()
 
 
-def _as(like: Tensor, mask: Tensor | None) -> Tensor | None:
-    return None if mask is None else mask.to(like.dtype)
+def _edge_loss(scores: Tensor, edge: Tensor, counts: Tensor | None = None) -> Tensor:
+    """-log p of each decision; decisions that do not count cost nothing."""
+    weight = None if counts is None else counts.to(scores.dtype)
+    return functional.binary_cross_entropy_with_logits(
+        scores, edge.to(scores.dtype), weight=weight, reduction="none"
+    )
 
 
 class _Sampler:
@@ -163,17 +180,17 @@ class _Sampler:
         self.untouched_states = untouched
         count, device = latents.shape[0], latents.device
         rows = Rows(count, sampling.copies, device)
-        start = torch.tanh(linear(latents, decoder.start.weight, decoder.start.bias))
+        start = torch.tanh(decoder.start(latents))
         types = torch.full((count,), START_INDEX, device=device)
         state = decoder.update(types, start, self.table)
         rows["types"] = torch.zeros(count, self.nodes, dtype=torch.int64, device=device)
         rows["adjacency"] = torch.zeros(count, self.nodes, self.nodes, dtype=torch.bool, device=device)
         rows["num_nodes"] = torch.zeros(count, dtype=torch.int64, device=device)  # 0 while unfinished
         rows["graph_state"] = state
-        rows["messages"] = latents.new_zeros(count, self.nodes, decoder.hidden)
-        rows["sources"] = latents.new_zeros(count, self.nodes, decoder.edge_first.out_features)
+        rows["messages"] = latents.new_zeros(count, self.nodes, decoder.width)
+        rows["sources"] = latents.new_zeros(count, self.nodes, decoder.edge_first.bias.shape[0])
         if decoder.edge_context:
-            rows["context"] = linear(start, decoder.edge_first.weight[:, 2 * decoder.hidden :])
+            rows["context"] = linear(start, decoder.edge_first.weight[:, 2 * decoder.width :])
         self.rows = rows
         self._remember(0, types, state, torch.arange(count, device=device))
 
@@ -219,7 +236,7 @@ class _Sampler:
         rows, sampling, decoder = self.rows, self.sampling, self.decoder
         rows["growing"] = growing
         rows["new_type"] = types
-        rows["incoming"] = rows["graph_state"].new_zeros(rows.count, decoder.hidden)
+        rows["incoming"] = rows["graph_state"].new_zeros(rows.count, decoder.width)
         rows["state"] = self.untouched_states[types]
         rows["target"] = self.untouched_targets[types]
         for source in reversed(range(position)):
@@ -277,7 +294,7 @@ class _Sampler:
             else:
                 rows["graph_state"][pick] += state
         rows["messages"][pick, position] = decoder.aggregation.message(types[pick], state, position)
-        weight = decoder.edge_first.weight[:, : decoder.hidden]
+        weight = decoder.edge_first.weight[:, : decoder.width]
         rows["sources"][pick, position] = linear(state, weight, decoder.edge_first.bias)
 
     def _finish(self, position: int) -> None:

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from dvae.dag import DagBatch
 from dvae.models.aggregation import Aggregation
+from dvae.models.aligned import AlignedLinear
 from dvae.models.gru import GruUpdate
-from dvae.models.precision import linear
 
 Readout = Literal["end", "sum", "both"]
 
@@ -36,9 +36,11 @@ class DvaeEncoder(nn.Module):
         self.aggregation = aggregation
         self.update = update
         self.readout = readout
-        self.width = hidden * (2 if readout == "both" else 1)
+        self.width = hidden
+        self.blocks = 2 if readout == "both" else 1
         self.backward_aggregation, self.backward_update = backward or (None, None)
-        self.unify = nn.Linear(2 * self.width, self.width) if backward else None
+        width = self.blocks * hidden
+        self.unify = AlignedLinear(hidden, width, input_blocks=2 * self.blocks) if backward else None
 
     def forward(self, batch: DagBatch) -> Tensor:
         if self.unify is None or self.backward_aggregation is None or self.backward_update is None:
@@ -51,7 +53,8 @@ class DvaeEncoder(nn.Module):
             self._read(ahead.states, batch, batch.num_nodes - 1),
             self._read(back.states.flip(1), batch, start),
         ]
-        return linear(torch.cat(vectors, -1), self.unify.weight, self.unify.bias)
+        unified: Tensor = self.unify(torch.cat(vectors, -1))
+        return unified
 
     def _read(self, states: Tensor, batch: DagBatch, last: Tensor) -> Tensor:
         """The graph vector of one direction, whose message passing ends at node `last`."""

@@ -1,0 +1,113 @@
+"""Does a graph come back from its latent? (paper, section 4.1)"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from dvae.config import check
+from dvae.dag import Dag, DagBatch
+from dvae.evaluation.intervals import Estimate, clustered_proportion
+from dvae.evaluation.measuring import as_batch, block_size, evaluation_mode, next_seed
+from dvae.models import VAE, Posterior
+from dvae.progress import progress_bar
+from dvae.tasks import Task
+
+Mode = Literal["posterior", "mean"]
+ENCODINGS = 10  # paper, section 4.1
+DECODINGS = 10  # paper, section 4.1
+
+
+@dataclass(frozen=True)
+class Reconstruction:
+    """The share of decoded graphs that are the encoded one; the interval is over graphs."""
+
+    share: Estimate
+    mode: Mode
+    greedy: bool
+    encodings: int  # latents of each graph
+    decodings: int  # of each latent
+    per_graph: tuple[float, ...]  # each graph's own share, in the order given
+
+    def to_mapping(self) -> dict[str, object]:
+        return {
+            "share": self.share.to_mapping(),
+            "mode": self.mode,
+            "greedy": self.greedy,
+            "encodings": self.encodings,
+            "decodings": self.decodings,
+        }
+
+
+def reconstruction(
+    vae: VAE,
+    dags: Sequence[Dag] | DagBatch,
+    *,
+    encodings: int = ENCODINGS,
+    decodings: int = DECODINGS,
+    seed: int = 0,
+    mode: Mode = "posterior",
+    greedy: bool = False,
+    progress: bool | None = None,
+) -> Reconstruction:
+    """Encodes, decodes and compares by the task's key.
+
+    "posterior" draws `encodings` latents from q(z | G), with its own standard deviation, and decodes each of them
+    `decodings` times: the paper's text. "mean" decodes the mean `encodings` x `decodings` times: the original's
+    code. A greedy decoding is always the same, so each latent then gets one. The same seed, sizes and kind of
+    device give the same result.
+    """
+    check(mode in ("posterior", "mean"), f"mode is 'posterior' or 'mean', not {mode!r}")
+    check(encodings >= 1 and decodings >= 1, "encodings and decodings must be at least 1")
+    batch = as_batch(vae, dags)
+    check(len(batch) >= 1, "there is no graph to reconstruct")
+    if mode == "mean":
+        encodings, decodings = 1, encodings * decodings
+    if greedy:
+        decodings = 1
+    each = encodings * decodings
+    generator = torch.Generator().manual_seed(seed)
+    same: list[int] = []
+    title = f"reconstruction, {mode}{', greedy' if greedy else ''}"
+    with evaluation_mode(vae), progress_bar(title, len(batch), "graphs", progress) as bar:
+        for part in batch.split(block_size(vae, each)):
+            truth = part.to(vae.device)
+            posterior = vae.encode(truth)
+            latents = posterior.mean if mode == "mean" else _draws(posterior, encodings, generator)
+            decoded = vae.decode_batch(latents, greedy=greedy, copies=decodings, seed=next_seed(generator))
+            same += same_graphs(vae.task, truth, decoded).view(len(truth), each).sum(1).tolist()
+            bar.update(len(truth), same=sum(same) / (each * len(same)))
+    per_graph = tuple(count / each for count in same)
+    return Reconstruction(clustered_proportion(per_graph), mode, greedy, encodings, decodings, per_graph)
+
+
+def same_graphs(task: Task, truth: DagBatch, decoded: DagBatch) -> Tensor:
+    """Which of `decoded` are the graph of `truth` they belong to; those of one graph lie next to each other.
+
+    Equal tensors are equal graphs, which settles most without leaving the device; only the rest need keys.
+    """  # bool, one for each of decoded
+    owner = torch.arange(len(truth), device=truth.device).repeat_interleave(len(decoded) // len(truth))
+    same = (
+        (decoded.num_nodes == truth.num_nodes[owner])
+        & (decoded.types == truth.types[owner]).all(1)
+        & (decoded.adjacency == truth.adjacency[owner]).flatten(1).all(1)
+    )
+    rest = (~same).nonzero().squeeze(1)
+    if len(rest):
+        true_keys = task.keys(truth)
+        rest_keys = task.keys(decoded.select(rest))
+        equal = [key == true_keys[graph] for key, graph in zip(rest_keys, owner[rest].tolist(), strict=True)]
+        same[rest] = torch.tensor(equal, device=same.device)
+    return same
+
+
+def _draws(posterior: Posterior, count: int, generator: torch.Generator) -> Tensor:
+    """z = mean + deviation * noise (eq. 5), `count` times for each graph."""  # batch*count latent
+    mean, deviation = posterior.mean, (0.5 * posterior.logvar).exp()
+    # The noise is drawn on the CPU, so that every device sees the same.
+    noise = torch.randn(len(mean), count, mean.shape[1], generator=generator, dtype=mean.dtype)
+    return (mean[:, None] + deviation[:, None] * noise.to(mean.device)).flatten(0, 1)

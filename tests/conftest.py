@@ -1,0 +1,31 @@
+"""What all tests share: one thread for tiny tensors, and the folder beside the repository where it is there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: tests use tiny tensors
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def shared_data() -> Path:
+    """The data sets of ../shared (or DVAE_DATA)."""
+    folder = Path(os.environ.get("DVAE_DATA", ROOT.parent / "shared" / "data")).resolve()
+    if not folder.is_dir():
+        pytest.skip(f"the shared data sets are not at {folder}; set DVAE_DATA to their folder")
+    return folder
+
+
+@pytest.fixture
+def golden_folder() -> Path:
+    """Inputs and outputs of the original implementation, beside the shared data sets."""
+    data = Path(os.environ.get("DVAE_DATA", ROOT.parent / "shared" / "data")).resolve()
+    folder = data.parent / "golden"
+    if not folder.is_dir():
+        pytest.skip(f"the golden files are not at {folder}; set DVAE_DATA to the folder `data` beside `golden`")
+    return folder
