@@ -59,8 +59,13 @@ def _linear(reader: _Reader, source: str, target: str, inputs: int = 1, outputs:
 
 
 def _gru(reader: _Reader, source: str, target: str) -> dict[str, Tensor]:
-    parts = ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
-    state = {f"{target}.{part}": pad_blocks(reader.take(f"{source}.{part}"), 0, 3) for part in parts}
+    """torch's order of gates is reset, update, candidate; our input product starts with the candidate."""
+    state = {}
+    for part in ("weight_ih", "bias_ih", "weight_hh", "bias_hh"):
+        value = reader.take(f"{source}.{part}")
+        if part.endswith("ih"):
+            value = value.roll(value.shape[0] // 3, 0)
+        state[f"{target}.{part}"] = pad_blocks(value, 0, 3)
     state[f"{target}.weight_hh"] = pad_blocks(state[f"{target}.weight_hh"], 1)
     return state
 

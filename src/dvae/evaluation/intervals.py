@@ -63,9 +63,9 @@ def clustered_proportion(
     """The share over all graphs, from each graph's own share, with Student's t interval over the graphs.
 
     `sizes` are the observations behind each share where these differ; the value is then the share of all
-    observations, and the interval that of a ratio estimator (Cochran, Sampling Techniques, section 6.3). Where
-    all graphs agree, above all on 0 or 1, their spread says nothing, and Wilson's interval over graphs takes its
-    place.
+    observations, and the interval that of a ratio estimator (Cochran, Sampling Techniques, section 6.3).
+    Where all graphs agree, above all on 0 or 1, their spread says nothing, and Wilson's interval over graphs
+    takes its place.
     """
     _check_confidence(confidence)
     shares = np.asarray(per_graph_shares, dtype=np.float64)

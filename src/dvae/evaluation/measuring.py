@@ -10,8 +10,8 @@ import torch
 from dvae.dag import Dag, DagBatch
 from dvae.models import VAE
 
-# Nodes that are decoded at a time. A node's states take about 12 kB at the paper's sizes; a decoder that shares
-# the work of equal copies needs less, but not for a model that has learned nothing.
+# Nodes that are decoded at a time. A node's states take about 12 kB at the paper's sizes; a decoder that
+# shares the work of equal copies needs less, but not for a model that has learned nothing.
 NODES_AT_ONCE = {"cpu": 1 << 16, "cuda": 1 << 21}
 SEED_LIMIT = 2**63 - 1
 

@@ -28,8 +28,8 @@ Statistics = Literal["stored", "computed"]
 class PriorSamples:
     """Shares of graphs decoded from the prior; intervals are over latents.
 
-    Uniqueness and novelty are of the valid graphs, and None where none is valid. Uniqueness has no interval: it
-    falls as more graphs are drawn, so it belongs to `latents` and `decodings` and says nothing of other counts.
+    Uniqueness and novelty are of the valid graphs, and None where none is valid. Uniqueness has no interval:
+    it falls as more graphs are drawn, so it belongs to `latents` and `decodings` and says nothing of others.
     """
 
     validity: Estimate

@@ -56,10 +56,10 @@ def reconstruction(
 ) -> Reconstruction:
     """Encodes, decodes and compares by the task's key.
 
-    "posterior" draws `encodings` latents from q(z | G), with its own standard deviation, and decodes each of them
-    `decodings` times: the paper's text. "mean" decodes the mean `encodings` x `decodings` times: the original's
-    code. A greedy decoding is always the same, so each latent then gets one. The same seed, sizes and kind of
-    device give the same result.
+    "posterior" draws `encodings` latents from q(z | G), with its own standard deviation, and decodes each
+    `decodings` times: the paper's text. "mean" decodes the mean `encodings` x `decodings` times: the
+    original's code. A greedy decoding is always the same, so each latent then gets one. The same seed, sizes
+    and kind of device give the same result.
     """
     check(mode in ("posterior", "mean"), f"mode is 'posterior' or 'mean', not {mode!r}")
     check(encodings >= 1 and decodings >= 1, "encodings and decodings must be at least 1")

@@ -55,11 +55,12 @@ class Evaluation:
         drawn, prior = self.posterior, self.prior
         return (
             f"Reconstruction on {test}. "
-            f"Posterior: {drawn.encodings} latents from q(z|G) with its own deviation, {drawn.decodings} sampled "
-            f"decodings of each. Mean: {self.mean.decodings} sampled decodings of the mean; greedy: one. "
+            f"Posterior: {drawn.encodings} latents from q(z|G) with its own deviation, {drawn.decodings} "
+            f"sampled decodings of each. Mean: {self.mean.decodings} sampled decodings of the mean; greedy: one. "
             f"Prior: {prior.latents:,} latents z * std + mean of the training set's posterior means "
-            f"({prior.statistics}), {prior.decodings} sampled decodings of each, no decoding rules; uniqueness "
-            f"and novelty over the valid ones. Intervals are 95%, over graphs or latents, not decodings."
+            f"({prior.statistics}), {prior.decodings} sampled decodings of each, no decoding rules; "
+            f"uniqueness and novelty over the valid ones. "
+            f"Intervals are 95%, over graphs or latents, not decodings."
         )
 
     def rows(self) -> list[tuple[str, Estimate | None]]:

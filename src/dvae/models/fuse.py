@@ -6,7 +6,8 @@ import functools
 import importlib.util
 import os
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from types import FunctionType
+from typing import Generic, ParamSpec, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -14,23 +15,56 @@ from torch import Tensor
 P = ParamSpec("P")
 R = TypeVar("R")
 
+MANY_SHAPES = 512
+
 
 @functools.cache
 def _compiler_is_there() -> bool:
     return importlib.util.find_spec("triton") is not None and os.environ.get("DVAE_FUSE", "1") != "0"
 
 
-def fused(function: Callable[P, R]) -> Callable[P, R]:
-    """`function`, compiled into one kernel for CUDA tensors; on the CPU and without Triton it runs as written."""
-    compiled: list[Callable[P, R]] = []
+class Fused(Generic[P, R]):
+    """A function of tensors that runs as one kernel on a CUDA device; elsewhere it runs as written.
 
-    @functools.wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        first = args[0]
-        if not (isinstance(first, Tensor) and first.is_cuda and _compiler_is_there()):
-            return function(*args, **kwargs)
-        if not compiled:
-            compiled.append(torch.compile(function, dynamic=None))
-        return compiled[0](*args, **kwargs)
+    Called directly it is compiled once for all shapes; `static` compiles it anew, and better, for every shape. No
+    gradient goes through either: such functions are used inside of written-out backward passes.
+    """
 
-    return call
+    def __init__(self, function: Callable[P, R]) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._run(False, *args, **kwargs)
+
+    def static(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._run(True, *args, **kwargs)
+
+    def when(self, static: bool) -> Callable[P, R]:
+        return self.static if static else self.__call__
+
+    def _run(self, static: bool, *args: P.args, **kwargs: P.kwargs) -> R:
+        if not (isinstance(args[0], Tensor) and args[0].is_cuda and _compiler_is_there()):
+            return self.function(*args, **kwargs)
+        compiled = self._static if static else self._dynamic
+        tensors = [argument.detach() if isinstance(argument, Tensor) else argument for argument in args]
+        with torch._dynamo.config.patch(recompile_limit=MANY_SHAPES):
+            return compiled(*tensors, **kwargs)
+
+    @functools.cached_property
+    def _static(self) -> Callable[..., R]:
+        return torch.compile(_twin(self.function), dynamic=False)
+
+    @functools.cached_property
+    def _dynamic(self) -> Callable[..., R]:
+        return torch.compile(_twin(self.function), dynamic=True)
+
+
+def fused(function: Callable[P, R]) -> Fused[P, R]:
+    return Fused(function)
+
+
+def _twin(function: Callable[P, R]) -> Callable[P, R]:
+    """The same function with a code object of its own: compiled kernels are kept by code object."""
+    original = cast(FunctionType, function)
+    return cast(Callable[P, R], FunctionType(original.__code__.replace(), original.__globals__, original.__name__))

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from dvae.dag import DagBatch
 from dvae.models.fuse import fused
-from dvae.models.gru import gru_step, gru_step_backward
+from dvae.models.gru import gru_step, gru_step_backward, hidden_part, input_part
 from dvae.models.precision import operand_dtype, shortened
 
 
@@ -66,6 +66,7 @@ class _Sweep(torch.autograd.Function):
         bias_message: Tensor,  # direction node 2*hidden
         shares: Sequence[Share] | None,
         wants_messages: bool,
+        static: bool,
     ) -> tuple[Tensor, Tensor | None]:
         directions, batch, nodes = types.shape
         dtype = operand_dtype()
@@ -84,17 +85,19 @@ class _Sweep(torch.autograd.Function):
                 hidden_gates = _affine(shortened(received, dtype), weight_hh_t, bias_hh[:, None])
             else:  # nothing was received
                 hidden_gates = bias_hh[:, None].expand(-1, received.shape[1], -1)
-            state, gates = gru_step(_chosen(inputs[:, position], share), hidden_gates, received)
-            states.append(_spread(state, share))
+            step = gru_step.when(static)(_chosen(inputs[:, position], share), hidden_gates, received)
+            states.append(_spread(step.state, share))
             gate = mapped = None
             if position < nodes - 1:
-                product = torch.bmm(shortened(state, dtype), weight_message_t)
-                message, gate, mapped = gated(product.to(table.dtype), bias_message[:, position, None])
+                product = torch.bmm(shortened(step.state, dtype), weight_message_t)
+                message, gate, mapped = gated.when(static)(
+                    product.to(table.dtype), bias_message[:, position, None]
+                )
                 message = _spread(message, share)
                 messages.append(message)
                 incoming[:, position + 1 :].addcmul_(edges[:, position, position + 1 :], message[:, None])
-            saved.append((state, received, gates, gate, mapped))
-        ctx.saved, ctx.dtype, ctx.shares = saved, dtype, shares
+            saved.append((step, received, gate, mapped))
+        ctx.saved, ctx.dtype, ctx.shares, ctx.static = saved, dtype, shares, static
         ctx.save_for_backward(types, edges, weight_hh, weight_message)
         ctx.num_types = table.shape[1]
         ctx.has_first = first is not None
@@ -114,33 +117,32 @@ class _Sweep(torch.autograd.Function):
             to_messages = states_grad.new_zeros(directions, nodes, batch, states_grad.shape[-1])
         else:
             to_messages = messages_grad.transpose(1, 2).contiguous().clone()
-        input_grads, hidden_grads, product_grads = [], [], []
+        grads_of, product_grads = [], []
         received_grad = states_grad
         for position in reversed(range(nodes)):
-            state, received, gates, gate, mapped = ctx.saved[position]
+            step, received, gate, mapped = ctx.saved[position]
             share = None if shares is None else shares[position]
             state_grad = _collected(states_grad[:, :, position], share)
             if gate is not None:
-                product_grad = gated_backward(_collected(to_messages[:, position], share), gate, mapped)
+                message_grad = _collected(to_messages[:, position], share)
+                product_grad = gated_backward.when(ctx.static)(message_grad, gate, mapped)
                 product_grads.append(product_grad)
                 state_grad = _affine(shortened(product_grad, dtype), weight_message_short, state_grad)
-            input_grad, hidden_grad, received_grad = gru_step_backward(state_grad, gates, received)
-            input_grads.append(input_grad)
-            hidden_grads.append(hidden_grad)
+            grads, received_grad = gru_step_backward(state_grad, step, received, ctx.static)
+            grads_of.append(grads)
             if position > 0 or ctx.has_first:
-                received_grad = _affine(shortened(hidden_grad, dtype), weight_hh_short, received_grad)
+                received_grad = _affine(shortened(hidden_part(grads), dtype), weight_hh_short, received_grad)
             if position > 0:
                 whole = received_grad
                 if share is not None:
                     whole = torch.zeros_like(to_messages[:, 0]).index_copy_(1, share.representative, received_grad)
                 to_messages[:, :position].addcmul_(edges[:, :position, position], whole[:, None])
-        input_grad = torch.cat(input_grads[::-1], 1)  # positions in order, the rows of each together
-        hidden_grad = torch.cat(hidden_grads[::-1], 1)
-        received = torch.cat([entry[1] for entry in ctx.saved], 1)
+        grads = torch.cat(grads_of[::-1], 1)  # positions in order, the rows of each together
+        received = torch.cat([received for _, received, _, _ in ctx.saved], 1)
         weight_message_grad = bias_message_grad = None
         if product_grads:
             product_grad = torch.cat(product_grads[::-1], 1)
-            states = torch.cat([entry[0] for entry in ctx.saved[:-1]], 1)
+            states = torch.cat([step.state for step, *_ in ctx.saved[:-1]], 1)
             weight_message_grad = _outer(product_grad, states, dtype)
             if shares is None:
                 sums = product_grad.unflatten(1, (nodes - 1, batch)).sum(2)
@@ -151,11 +153,12 @@ class _Sweep(torch.autograd.Function):
             None,
             None,
             received_grad if ctx.has_first else None,
-            _table_grad(types, input_grad, shares, ctx.num_types),
-            _outer(hidden_grad, received, dtype),
-            hidden_grad.sum(1),
+            _table_grad(types, input_part(grads), shares, ctx.num_types),
+            _outer(hidden_part(grads), received, dtype),
+            hidden_part(grads).sum(1),
             weight_message_grad,
             bias_message_grad,
+            None,
             None,
             None,
         )
@@ -224,8 +227,9 @@ def sweep(
 ) -> tuple[Tensor, Tensor | None]:
     """States and, if wanted, messages of all nodes; shapes as in `_Sweep.forward`."""
     states, messages = _Sweep.apply(
-        types, adjacency, first, table, weight_hh, bias_hh, weight_message, bias_message, shares, wants_messages
-    )
+        types, adjacency, first, table, weight_hh, bias_hh, weight_message, bias_message, shares, wants_messages,
+        torch.is_grad_enabled(),
+    )  # fmt: skip
     return states, messages
 
 

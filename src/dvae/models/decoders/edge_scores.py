@@ -94,11 +94,13 @@ class _AllScores(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, sources: Tensor, table: Tensor, targets: Tensor, weight: Tensor, types: Tensor, source_of: Tensor
-    ) -> Tensor:
+        ctx: Any, sources: Tensor, table: Tensor, targets: Tensor, weight: Tensor, types: Tensor, source_of: Tensor,
+        static: bool,
+    ) -> Tensor:  # fmt: skip
+        ctx.static = static
         ctx.save_for_backward(sources, table, targets, weight, types, source_of)
-        adjacent = _typed_scores(sources[:, :-1], types, table, weight)
-        return torch.cat([adjacent, _scores(sources, source_of, targets, weight)], 1)
+        adjacent = _typed_scores.when(static)(sources[:, :-1], types, table, weight)
+        return torch.cat([adjacent, _scores.when(static)(sources, source_of, targets, weight)], 1)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
@@ -106,14 +108,15 @@ class _AllScores(torch.autograd.Function):
         nodes = sources.shape[1]
         near, far = grad[:, : nodes - 1].contiguous(), grad[:, nodes - 1 :].contiguous()
         before = sources[:, :-1]
-        near_grad = _typed_pair_grads(before, types, table, weight, near)
-        far_grad = _pair_grads(sources, source_of, targets, weight, far)
+        near_grad = _typed_pair_grads.when(ctx.static)(before, types, table, weight, near)
+        far_grad = _pair_grads.when(ctx.static)(sources, source_of, targets, weight, far)
         incidence = (source_of == torch.arange(nodes, device=grad.device)[:, None]).to(grad.dtype)
         sources_grad = incidence @ far_grad
         sources_grad[:, :-1] += near_grad
-        weight_grad = _typed_weight_grad(before, types, table, near) + _weight_grad(sources, source_of, targets, far)
+        weight_grad = _typed_weight_grad.when(ctx.static)(before, types, table, near)
+        weight_grad = weight_grad + _weight_grad.when(ctx.static)(sources, source_of, targets, far)
         table_grad = scatter_rows(near_grad, types, table.shape[0])
-        return sources_grad, table_grad, far_grad, weight_grad, None, None
+        return sources_grad, table_grad, far_grad, weight_grad, None, None, None
 
 
 def all_scores(
@@ -123,5 +126,7 @@ def all_scores(
 
     `sources`: batch node width; `table`: type width; `targets`: batch row width; `types`: of nodes 1.. .
     """  # batch pair
-    scores: Tensor = _AllScores.apply(sources, table, targets, weight, types, source_of)
+    scores: Tensor = _AllScores.apply(
+        sources, table, targets, weight, types, source_of, torch.is_grad_enabled()
+    )
     return scores

@@ -1,0 +1,116 @@
+"""How answers look: JSON and DAGs on standard output, tables for people, remarks on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dvae.errors import ConfigError
+
+if TYPE_CHECKING:
+    from dvae.dag import Dag, ScoredDag
+
+MOST_DRAWN = 64  # more than these no one can see in one picture
+DAG_ENDINGS = (".jsonl", ".jsonl.gz")
+PICTURE_ENDINGS = (".svg", ".png")
+
+
+def print_json(answer: object) -> None:
+    """One JSON value and nothing else."""
+    print(json.dumps(answer, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def remark(sentence: str) -> None:
+    """A word to the person at the terminal, which no program reads."""
+    print(sentence, file=sys.stderr)
+
+
+def print_table(
+    rows: Iterable[Sequence[str]], *, title: str | None = None, header: Sequence[str] | None = None
+) -> None:
+    """Aligned columns; the first names the others. In a file or a pipe no cell is folded."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = [tuple(row) for row in rows]
+    console = Console()
+    if not console.is_terminal:
+        console = Console(
+            width=max(console.width, 20 + max(sum(map(len, row)) + 4 * len(row) for row in rows))
+        )
+    table = Table(box=box.SIMPLE_HEAD, show_header=header is not None, title=title, title_justify="left")
+    for position in range(len(rows[0])):
+        name = "" if header is None else header[position]
+        table.add_column(name, style="bold" if position == 0 else None, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console.print(table)
+
+
+def check_ending(path: Path | None, endings: Sequence[str], what: str) -> None:
+    """Refuses a file that could not be written, before any work is done for it."""
+    if path is not None and not path.name.lower().endswith(tuple(endings)):
+        raise ConfigError(f"{path}: {what} goes to a file that ends in {' or '.join(endings)}")
+    if path is not None and path.is_dir():
+        raise ConfigError(f"{path}: this is a folder where a file is to be written")
+
+
+def check_outputs(out: Path | None, picture: Path | None) -> None:
+    check_ending(out, DAG_ENDINGS, "a list of DAGs")
+    check_ending(picture, PICTURE_ENDINGS, "a picture")
+
+
+def give_dags(
+    dags: Sequence[Dag], valid: Sequence[bool], out: Path | None, picture: Path | None, as_json: bool
+) -> None:
+    """DAGs as an answer: to a file, as JSON, or a line each on standard output; and perhaps as a picture."""
+    from dvae.dag import write_jsonl
+    from dvae.dag.jsonl import format_line
+
+    if picture is not None:
+        draw_dags(picture, dags)
+    if out is not None:
+        write_jsonl(out, dags)
+    if as_json:
+        answer: dict[str, object] = {"count": len(dags), "valid": sum(valid)}
+        if out is None:
+            answer["dags"] = [{"types": dag.types, "edges": dag.edges} for dag in dags]
+        else:
+            answer["file"] = str(out)
+        if picture is not None:
+            answer["picture"] = str(picture)
+        print_json(answer)
+        return
+    if out is None:
+        for dag in dags:
+            print(format_line(dag))
+    remark(f"{counted(len(dags), 'DAG')}, {sum(valid):,} valid" + (f", in {out}" if out else ""))
+
+
+def draw_dags(picture: Path, dags: Sequence[Dag], titles: Sequence[str] | None = None) -> None:
+    from dvae.figures import save_dags
+
+    shown = list(dags)[:MOST_DRAWN]
+    save_dags(picture, shown, titles=None if titles is None else list(titles)[:MOST_DRAWN])
+    note = (
+        f"the first {MOST_DRAWN} of {len(dags):,} DAGs"
+        if len(dags) > len(shown)
+        else counted(len(dags), "DAG")
+    )
+    remark(f"drew {note} to {picture}")
+
+
+def score_titles(items: Sequence[ScoredDag]) -> list[str] | None:
+    """The scores as titles, if there are any."""
+    if all(item.score is None for item in items):
+        return None
+    return ["" if item.score is None else f"{item.score:.4g}" for item in items]
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

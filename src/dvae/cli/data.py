@@ -1,0 +1,135 @@
+"""`dvae data`: what a data set holds, or the data set itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dvae.cli import answers, inputs, options
+
+if TYPE_CHECKING:
+    from dvae.dag import ScoredDags
+    from dvae.tasks import Task
+
+MOST_TYPES = 12  # shown in the table; JSON has all
+
+
+def data(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="TASK|FILE", help="A task, such as asia, or a file of DAGs, such as my.jsonl."
+        ),
+    ],
+    size: Annotated[
+        int | None, typer.Option(min=2, help="How many DAGs: the first of a file, or as many samples.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the sampler, where the task has one.")] = 0,
+    sample: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Draw N DAGs from the task's sampler instead.")
+    ] = None,
+    task: options.TaskOfFile = None,
+    out: options.DagsOut = None,
+    json: options.Json = False,
+) -> None:
+    """Describe the data of a task or of a file; with --out, write them to a file.
+
+    Try: dvae data asia --size 20000, or dvae data enas6 --sample 100 --out some.jsonl
+    """
+    from dvae import tasks
+    from dvae.dag import ScoredDag, write_jsonl
+
+    answers.check_outputs(out, None)
+    path = Path(name) if inputs.is_file_name(name) else None
+    meaning = tasks.get(name) if path is None else inputs.task_of_file(path, task)
+    if sample is not None:
+        dags = meaning.sample(sample, seed)
+        answers.give_dags(dags, [meaning.is_valid(dag) for dag in dags], out, None, json)
+        return
+    whole = _dataset(path, meaning, size, seed)
+    if out is not None:
+        items = zip(whole.everything.dags, whole.everything.scores, strict=True)
+        count = write_jsonl(out, (ScoredDag(dag, score) for dag, score in items))
+        if json:
+            answers.print_json({"count": count, "file": str(out)})
+        else:
+            answers.remark(f"wrote {answers.counted(count, 'DAG')} to {out}")
+        return
+    facts = _facts(whole, meaning)
+    if json:
+        answers.print_json(facts)
+    else:
+        answers.print_table(_rows(facts), title=f"{whole.name}")
+
+
+def _dataset(path: Path | None, task: Task, size: int | None, seed: int) -> ScoredDags:
+    from dvae.data import split
+
+    if path is None:
+        return task.dataset(size=size, seed=seed)
+    return split(str(path), inputs.read_dags(path, task), size)
+
+
+def _facts(whole: ScoredDags, task: Task) -> dict[str, object]:
+    from dvae.tasks.vocabulary import END_LABEL, START_LABEL
+
+    dags = whole.everything.dags
+    scores = [score for score in whole.everything.scores if score is not None]
+    labels = Counter(label for dag in dags for label in dag.types)
+    return {
+        "task": task.name,
+        "data": whole.name,
+        "count": len(whole),
+        "train": len(whole.train),
+        "test": len(whole.test),
+        "nodes": _spread([len(dag) for dag in dags]),
+        "edges": _spread([len(dag.edges) for dag in dags]),
+        "types": {str(label): count for label, count in labels.most_common()},
+        "valid_share": float(task.valid(task.batch(dags)).double().mean()),
+        "scored": len(scores),
+        "scores": _spread(scores) if scores else None,
+        "model": {
+            "num_types": task.num_types,
+            "max_nodes": task.max_nodes,
+            "virtual_start": task.vocabulary.start == START_LABEL,
+            "virtual_end": task.vocabulary.end == END_LABEL,
+        },
+    }
+
+
+def _spread(values: Sequence[float]) -> dict[str, float]:
+    return {"min": min(values), "mean": sum(values) / len(values), "max": max(values)}
+
+
+def _rows(facts: dict[str, object]) -> list[tuple[str, str]]:
+    model, types, scores = facts["model"], facts["types"], facts["scores"]
+    assert isinstance(model, dict)
+    assert isinstance(types, dict)
+    shown = ", ".join(f"{label} {count:,}" for label, count in list(types.items())[:MOST_TYPES])
+    more = f", and {len(types) - MOST_TYPES} more" if len(types) > MOST_TYPES else ""
+    ends = {
+        (True, True): "a virtual start and a virtual end are added",
+        (True, False): "a virtual start is added",
+        (False, True): "a virtual end is added",
+        (False, False): "none added",
+    }[model["virtual_start"], model["virtual_end"]]
+    return [
+        ("DAGs", f"{facts['count']:,}: {facts['train']:,} to train, {facts['test']:,} to test"),
+        ("nodes", _range(facts["nodes"])),
+        ("edges", _range(facts["edges"])),
+        ("types", f"{len(types)}: {shown}{more}"),
+        ("valid", f"{facts['valid_share']:.2%}"),
+        ("scores", "none" if scores is None else f"{_range(scores)}; {facts['scored']:,} DAGs have one"),
+        ("a model sees", f"{model['num_types']} types, at most {model['max_nodes']} nodes"),
+        ("ends", ends),
+    ]
+
+
+def _range(spread: object) -> str:
+    assert isinstance(spread, dict)
+    low, mean, high = spread["min"], spread["mean"], spread["max"]
+    return f"{low:.5g}" if low == high else f"{low:.5g} to {high:.5g}, mean {mean:.4g}"

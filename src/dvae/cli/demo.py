@@ -1,0 +1,169 @@
+"""`dvae demo`: the whole way in about two minutes, with nothing but this package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dvae.cli import answers, options
+from dvae.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from dvae.cli.runs import RunConfig
+    from dvae.dag import ScoredDags
+    from dvae.evaluation import Evaluation
+    from dvae.models import VAE
+    from dvae.training import FitResult
+
+INTERRUPTED = 130
+TRAINING_SHARE = 0.85  # of the time; the rest is for sampling the data, measuring and drawing
+TEST_NETWORKS = 200
+PAIRS_DRAWN = 6
+SAMPLES_DRAWN = 12
+NETWORKS = "networks.jsonl"
+
+
+def demo(
+    run: Annotated[
+        Path, typer.Option("--run", metavar="FOLDER", help="Where the model and the pictures go.")
+    ] = Path("runs/demo"),
+    minutes: Annotated[float, typer.Option("--minutes", min=0.05, help="About how long it may take.")] = 2.0,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")] = False,
+    json: options.Json = False,
+) -> None:
+    """Learn a space of Bayesian networks, take networks through it and back, and make new ones.
+
+    Started again, it goes on where it was; give more minutes to train longer.
+    """
+    from dvae import evaluation, tasks
+
+    settings = _settings(minutes)
+    task = tasks.get(settings.task)
+    answers.remark(f"Bayesian networks over the 8 variables of Asia: drawing {settings.size:,} at random ...")
+    data = settings.dataset(task)
+    vae, result = _trained(run, settings, data, fresh)
+    if result.ended == "interrupted":
+        answers.remark("Stopped; start the demo again and it goes on from here.")
+        raise typer.Exit(INTERRUPTED)
+    answers.remark(f"How good is it? On {TEST_NETWORKS} test networks it has not seen, and on the prior:")
+    measured = evaluation.evaluate(
+        vae, data, test_limit=TEST_NETWORKS, encodings=5, decodings=5, prior_latents=500, prior_decodings=4,
+        progress=True,
+    )  # fmt: skip
+    pictures = _draw(run, vae, data)
+    if json:
+        files = [str(picture) for picture in pictures]
+        answers.print_json({"run": str(run), "pictures": files, "evaluation": measured.to_mapping()})
+    else:
+        _print(run, result, measured, pictures)
+
+
+def _settings(minutes: float) -> RunConfig:
+    """Small enough for two cores; noise and KL weight are the paper's."""
+    from dvae.cli.runs import RunConfig
+    from dvae.models import ModelConfig
+    from dvae.training import TrainingConfig
+
+    return RunConfig(
+        task="asia",
+        size=20_000,
+        model=ModelConfig(hidden=128, latent=32),
+        training=TrainingConfig(
+            epochs=200,
+            batch_size=64,
+            learning_rate=2e-3,
+            plateau_factor=0.5,
+            plateau_patience=1,
+            time_budget=60 * minutes * TRAINING_SHARE,
+        ),
+    )
+
+
+def _trained(run: Path, settings: RunConfig, data: ScoredDags, fresh: bool) -> tuple[VAE, FitResult]:
+    """A model trained until its time is used up; an earlier demo in the folder counts."""
+    from dvae import tasks
+    from dvae.cli import runs
+    from dvae.training import fit
+
+    if fresh:
+        runs.forget(run)
+    resume = (run / runs.FILE).is_file()
+    if resume:
+        runs.check_resumable(run, runs.read(run), settings)
+        answers.remark(f"Going on with the model in {run} (to start over: dvae demo --run {run} --fresh).")
+    else:
+        runs.check_free(run)
+        budget = settings.training.time_budget
+        answers.remark(f"Training a small D-VAE for at most {budget:.0f} s; Ctrl-C stops and keeps it.")
+    runs.write(run, settings)
+    while True:
+        vae = settings.new_model(tasks.get(settings.task))
+        try:
+            return vae, fit(
+                vae,
+                data.train,
+                config=settings.training,
+                run=run,
+                resume=resume,
+                device="auto",
+                progress=True,
+            )
+        except CheckpointError as error:
+            if not resume:
+                raise
+            answers.remark(f"The earlier demo cannot be continued ({error}); starting over.")
+            runs.forget(run)
+            runs.write(run, settings)
+            resume = False
+
+
+def _draw(run: Path, vae: VAE, data: ScoredDags) -> list[Path]:
+    from dvae.dag import write_jsonl
+    from dvae.figures import save_dags
+
+    task = vae.task
+    originals = data.test.dags[:PAIRS_DRAWN]
+    back = vae.decode(vae.encode(originals).mean, greedy=True)
+    pairs, titles = [], []
+    for number, (original, copy) in enumerate(zip(originals, back, strict=True), start=1):
+        same = task.key(original) == task.key(copy)
+        pairs += [original, copy]
+        titles += [f"network {number}", "came back the same" if same else "came back changed"]
+    samples = vae.sample(SAMPLES_DRAWN, seed=0, valid=True)
+    names = [f"sample {number}" for number in range(1, len(samples) + 1)]
+    pictures = []
+    for ending in (".svg", ".png"):
+        pictures.append(save_dags(run / f"reconstructions{ending}", pairs, titles=titles, columns=4))
+        pictures.append(save_dags(run / f"samples{ending}", samples, titles=names, columns=4))
+    write_jsonl(run / NETWORKS, data.test.dags)
+    return pictures
+
+
+def _print(run: Path, result: FitResult, measured: Evaluation, pictures: list[Path]) -> None:
+    from dvae.cli.evaluate import estimate_words
+
+    meanings = {
+        "reconstruction, mean": "a test network comes back from its mean",
+        "reconstruction, posterior": "... from a point drawn around the mean",
+        "prior validity": "a decoded random point is a network",
+        "prior uniqueness": "valid networks that differ from each other",
+        "prior novelty": "valid networks not in the training set",
+    }
+    rows = dict(measured.rows())
+    answers.print_table(
+        [(meaning, *estimate_words(name, rows[name])) for name, meaning in meanings.items()],
+        title=f"D-VAE on Asia, {answers.counted(result.epochs, 'epoch')} in {result.seconds:.0f} s",
+        header=("", "share", "95% interval"),
+    )
+    answers.remark("Pictures: " + ", ".join(map(str, pictures)))
+    answers.remark("What to try next:")
+    answers.remark(
+        f"  dvae sample {run} --count 24 --valid --draw {run / 'more.svg'} --out {run / 'more.jsonl'}"
+    )
+    answers.remark(f"  dvae demo --run {run} --minutes 5    # train longer, for a better model")
+    mine = run.with_name("mine")
+    answers.remark(
+        f"  dvae train --data {run / NETWORKS} --run {mine} --epochs 3    # or your own DAGs, in a file like this"
+    )

@@ -1,0 +1,35 @@
+"""`dvae draw`: a picture of the DAGs of a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dvae.cli import answers, inputs, options
+
+
+def draw(
+    file: Annotated[
+        Path, typer.Argument(metavar="DAGS", help="A file of DAGs: .jsonl, or .txt with --task.")
+    ],
+    picture: Annotated[Path, typer.Argument(metavar="PICTURE", help="The .svg or .png file to write.")],
+    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Draw the first N only.")] = None,
+    task: options.TaskOfFile = None,
+) -> None:
+    """Draw the DAGs of a file, with their scores as titles.
+
+    Try: dvae draw my.jsonl my.svg --limit 12
+    """
+    from itertools import islice
+
+    from dvae.dag import load_jsonl
+
+    answers.check_outputs(None, picture)
+    if task is not None or file.suffix == ".txt":
+        items = inputs.read_dags(file, inputs.task_of_file(file, task))
+    else:
+        items = load_jsonl(file)
+    items = list(islice(items, limit))
+    answers.draw_dags(picture, [item.dag for item in items], answers.score_titles(items))

@@ -1,0 +1,44 @@
+"""`dvae encode`: DAGs to latent vectors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dvae.cli import answers, inputs, options
+
+
+def encode(
+    run: options.Run,
+    file: Annotated[Path, typer.Argument(metavar="DAGS", help="A .jsonl file of DAGs that the model knows.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write to a .npz, .jsonl or .csv file.")
+    ] = None,
+    device: options.Device = "auto",
+    json: options.Json = False,
+) -> None:
+    """Give the mean and the log variance of each DAG's place in the latent space.
+
+    Without --out, one JSON object a line is printed. Try: dvae encode runs/asia my.jsonl --out latents.npz
+    """
+    from dvae.cli import latents
+    from dvae.models import load
+
+    answers.check_ending(out, latents.ENDINGS, "a list of latents")
+    vae = load(run, device=options.available(device))
+    posterior = vae.encode([item.dag for item in inputs.read_dags(file, vae.task)])
+    mean, logvar = (part.double().cpu().numpy() for part in posterior)
+    if out is not None:
+        latents.write(out, mean, logvar)
+    if json:
+        answer: dict[str, object] = {"count": len(mean), "latent": mean.shape[1]}
+        both = {"mean": mean.tolist(), "logvar": logvar.tolist()}
+        answers.print_json(answer | (both if out is None else {"file": str(out)}))
+        return
+    if out is None:
+        for line in latents.lines(mean, logvar):
+            print(line)
+    done = f"encoded {answers.counted(len(mean), 'DAG')}, {mean.shape[1]} numbers each"
+    answers.remark(done + (f", to {out}" if out else ""))

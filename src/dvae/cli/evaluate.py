@@ -1,0 +1,65 @@
+"""`dvae evaluate`: the numbers of the paper's Table 1 for a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dvae.cli import answers, options
+
+if TYPE_CHECKING:
+    from dvae.evaluation import Estimate
+
+FILE = "evaluation.json"
+SHARES = ("reconstruction", "prior")  # rows that are shares; the others are in nats
+
+
+def evaluate(
+    run: options.Run,
+    test_limit: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Measure on N test graphs only, drawn at random.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of all that is drawn.")] = 0,
+    device: options.Device = "auto",
+    json: options.Json = False,
+) -> None:
+    """Measure reconstruction, validity, uniqueness and novelty; also kept in RUN/evaluation.json.
+
+    Try: dvae evaluate runs/asia --test-limit 200
+    """
+    from dvae import evaluation
+    from dvae.cli import runs
+    from dvae.files import write_json
+    from dvae.models import load
+
+    settings = runs.read(run)
+    vae = load(run, device=options.available(device))
+    measured = evaluation.evaluate(
+        vae, settings.dataset(vae.task), test_limit=test_limit, seed=seed, progress=True
+    )
+    write_json(run / FILE, measured.to_mapping())
+    if json:
+        answers.print_json(measured.to_mapping())
+        return
+    print_estimates(measured.rows(), title=f"{measured.model} on {measured.task}")
+    answers.remark(measured.protocol)
+    answers.remark(f"Kept in {run / FILE}")
+
+
+def print_estimates(rows: list[tuple[str, Estimate | None]], title: str) -> None:
+    answers.print_table(
+        [(name, *estimate_words(name, estimate)) for name, estimate in rows],
+        title=title,
+        header=("", "value", "95% interval"),
+    )
+
+
+def estimate_words(name: str, estimate: Estimate | None) -> tuple[str, str]:
+    """A number and its interval as words."""
+    if estimate is None:
+        return "not measured", ""
+    form = "{:.2%}" if name.startswith(SHARES) else "{:.4g} nats"
+    if estimate.low is None or estimate.high is None:
+        return form.format(estimate.value), ""
+    return form.format(estimate.value), f"{form.format(estimate.low)} to {form.format(estimate.high)}"

@@ -1,0 +1,49 @@
+"""`dvae import-checkpoint`: weights of the original implementation as a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dvae.cli import answers, inputs, options
+
+
+def import_checkpoint(
+    file: Annotated[Path, typer.Argument(metavar="ORIGINAL.pth", help="A state dict of the original code.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder to put the model into.")],
+    original: Annotated[str, typer.Option("--original", help="dvae, dvae_unidirectional, dvae_bn, ...")],
+    task: Annotated[str, typer.Option("--task", help="What it was trained on: enas6, asia, ...")],
+    json: options.Json = False,
+) -> None:
+    """Make a run of weights that the original D-VAE code saved.
+
+    Try: dvae import-checkpoint model_checkpoint100.pth runs/original --original dvae --task enas6
+    """
+    from dvae import compat, tasks
+    from dvae.cli import runs
+
+    runs.check_free(run)
+    name = inputs.task_name(task)
+    meaning = tasks.get(name)
+    state = compat.read_original(file)
+    vae = compat.from_original(original, state, meaning.num_types, meaning.max_nodes, task=meaning)
+    vae.save(run)
+    runs.write(run, runs.RunConfig(name, model=vae.config))
+    facts = {
+        "run": str(run),
+        "model": vae.config.name,
+        "task": meaning.name,
+        "hidden": vae.config.hidden,
+        "latent": vae.config.latent,
+        "parameters": sum(parameter.numel() for parameter in vae.parameters()),
+    }
+    if json:
+        answers.print_json(facts)
+        return
+    answers.print_table(
+        [(key, f"{value:,}" if isinstance(value, int) else str(value)) for key, value in facts.items()],
+        title=f"the original {original} from {file}",
+    )
+    answers.remark(f"What to try next:  dvae evaluate {run} --test-limit 200")

@@ -1,0 +1,69 @@
+"""Tasks and DAGs as a user names them on the command line."""
+
+from __future__ import annotations
+
+import os
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dvae.errors import DagError, FormatError, TaskError
+
+if TYPE_CHECKING:
+    from dvae.dag import ScoredDag
+    from dvae.tasks import Task
+
+FILE_ENDINGS = (".jsonl", ".json", ".gz", ".txt")
+PREFIXES = ("file:", "bn:")
+
+
+def is_file_name(text: str) -> bool:
+    """Whether a word means a file of DAGs and not a task."""
+    if text.startswith(PREFIXES):
+        return False
+    return text.endswith(FILE_ENDINGS) or os.sep in text or Path(text).is_file()
+
+
+def task_name(text: str) -> str:
+    """The name of the task that `text`, a task or a file of DAGs, means; paths are made absolute."""
+    if is_file_name(text):
+        text = f"file:{text}"
+    if text.startswith("file:"):
+        return f"file:{Path(text.removeprefix('file:')).absolute()}"
+    return text
+
+
+def task_of_file(path: Path, task: str | None) -> Task:
+    """The task named, or the smallest one that holds the DAGs of the file."""
+    from dvae import tasks
+
+    if task is not None:
+        return tasks.get(task_name(task))
+    if path.suffix == ".txt":
+        raise TaskError(f"{path}: the original text format needs its task: add --task enas6 or --task asia")
+    return tasks.get(f"file:{path}")
+
+
+def read_dags(path: Path, task: Task) -> list[ScoredDag]:
+    """The DAGs of a file; the error names the line of the first that `task` cannot hold."""
+    from dvae import data
+
+    items = data.read_dags(path, task)
+    try:
+        task.batch([item.dag for item in items])
+    except (TaskError, DagError):
+        for place, item in enumerate(items):
+            try:
+                task.batch([item.dag])
+            except (TaskError, DagError) as error:
+                problem = str(error).replace("DAG 0 has", "the DAG has", 1)
+                raise FormatError.at(path, _line_of(path, place), problem) from None
+        raise
+    return items
+
+
+def _line_of(path: Path, place: int) -> int:
+    from dvae.dag.lines import numbered_lines
+
+    number, _ = next(islice(numbered_lines(path), place, None))
+    return number

@@ -1,0 +1,91 @@
+"""The program `dvae`: its commands, and what becomes of an error."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from dvae import __version__, logs
+from dvae.cli import data, decode, demo, draw, encode, evaluate, import_checkpoint, models, sample, train
+from dvae.errors import DvaeError
+
+BAD_INPUT = 2
+INTERRUPTED = 130  # 128 + the number of SIGINT, as shells have it
+
+
+class Program(TyperGroup):
+    """Turns what a user can mend into one sentence on standard error; any other error is ours, and shows."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except DvaeError as error:
+            raise _ended(str(error)) from None
+        except BrokenPipeError:
+            raise  # the reader of our output has seen enough; Click ends quietly
+        except OSError as error:
+            if error.filename is None or error.strerror is None:
+                raise
+            raise _ended(f"{error.filename}: {error.strerror}") from None
+        except KeyboardInterrupt:
+            raise _ended("interrupted", INTERRUPTED) from None
+
+
+def _ended(sentence: str, code: int = BAD_INPUT) -> typer.Exit:
+    print("Error:", " ".join(sentence.splitlines()), file=sys.stderr)
+    return typer.Exit(code)
+
+
+app = typer.Typer(
+    name="dvae",
+    cls=Program,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="A continuous space of DAGs: generate, compare, predict and optimise them. "
+    "New here? Try: [bold]dvae demo[/bold]",
+    rich_markup_mode="rich",
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"dvae {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    verbose: Annotated[
+        int, typer.Option("-v", "--verbose", count=True, help="Log what happens; twice for more.")
+    ] = 0,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    logs.configure(verbose)
+
+
+START, WORK, LOOK = "Start here", "Train and use a model", "Look around"
+app.command("demo", rich_help_panel=START)(demo.demo)
+app.command("train", rich_help_panel=WORK)(train.train)
+app.command("evaluate", rich_help_panel=WORK)(evaluate.evaluate)
+app.command("sample", rich_help_panel=WORK)(sample.sample)
+app.command("encode", rich_help_panel=WORK)(encode.encode)
+app.command("decode", rich_help_panel=WORK)(decode.decode)
+app.command("import-checkpoint", rich_help_panel=WORK)(import_checkpoint.import_checkpoint)
+app.command("data", rich_help_panel=LOOK)(data.data)
+app.command("draw", rich_help_panel=LOOK)(draw.draw)
+app.command("models", rich_help_panel=LOOK)(models.models)
+
+
+def main() -> None:
+    """The console script."""
+    try:
+        app()
+    except KeyboardInterrupt:  # before a command began
+        sys.exit(INTERRUPTED)

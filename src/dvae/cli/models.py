@@ -1,0 +1,40 @@
+"""`dvae models`: the names that --model takes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dvae.cli import answers, inputs, options
+
+
+def models(
+    task: Annotated[str, typer.Option("--task", help="Count the parameters for this task.")] = "asia",
+    json: options.Json = False,
+) -> None:
+    """List the models, with their sizes for a task and the paper's settings.
+
+    Any encoder goes with any decoder: --model ENCODER+DECODER. Try: dvae models --task enas6
+    """
+    from dvae import tasks
+    from dvae.models.zoo import DECODERS, ENCODERS, MODELS, build
+
+    meaning = tasks.get(inputs.task_name(task))
+    table = []
+    for name, (encoder, decoder) in MODELS.items():
+        vae = build(name, meaning)
+        parameters = sum(parameter.numel() for parameter in vae.parameters())
+        table.append({"name": name, "encoder": encoder, "decoder": decoder, "parameters": parameters})
+    if json:
+        parts = {"encoders": list(ENCODERS), "decoders": list(DECODERS)}
+        answers.print_json({"task": meaning.name, "models": table, **parts})
+        return
+    rows = [
+        (str(row["name"]), str(row["encoder"]), str(row["decoder"]), f"{row['parameters']:,}")
+        for row in table
+    ]
+    answers.print_table(
+        rows, title=f"for {meaning.name}", header=("model", "encoder", "decoder", "parameters")
+    )
+    answers.remark(f"encoders: {', '.join(ENCODERS)}; decoders: {', '.join(DECODERS)}")

@@ -1,0 +1,39 @@
+"""Options that several commands share, so that the same word means the same everywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+Run = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run, as `dvae train` writes it.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+Seed = Annotated[int | None, typer.Option(min=0, help="Makes the answer repeatable.")]
+Valid = Annotated[bool, typer.Option("--valid", help="Let only DAGs come out that obey the task's rules.")]
+DagsOut = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE", help="Write the DAGs to FILE.jsonl or FILE.jsonl.gz.")
+]
+Draw = Annotated[
+    Path | None, typer.Option("--draw", metavar="PICTURE", help="Also draw them, to a .svg or .png file.")
+]
+Device = Annotated[
+    Literal["auto", "cpu", "cuda"], typer.Option(help="Where to compute; auto takes a GPU if there is one.")
+]
+TaskOfFile = Annotated[
+    str | None,
+    typer.Option(
+        "--task", help="The task of the DAGs, e.g. enas6 or asia; needed for the original .txt files."
+    ),
+]
+
+
+def available(device: str) -> str:
+    """The torch device that the option `--device` means here."""
+    import torch
+
+    from dvae.errors import DeviceError
+
+    if device == "cuda" and not torch.cuda.is_available():
+        raise DeviceError("there is no CUDA device here; use --device cpu")
+    return "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
