@@ -56,7 +56,7 @@ class Evaluation:
         return (
             f"Reconstruction on {test}. "
             f"Posterior: {drawn.encodings} latents from q(z|G) with its own deviation, {drawn.decodings} "
-            f"sampled decodings of each. Mean: {self.mean.decodings} sampled decodings of the mean; greedy: one. "
+            f"sampled decodings of each. Mean: {self.mean.decodings} sampled decodings of it; greedy: one. "
             f"Prior: {prior.latents:,} latents z * std + mean of the training set's posterior means "
             f"({prior.statistics}), {prior.decodings} sampled decodings of each, no decoding rules; "
             f"uniqueness and novelty over the valid ones. "

@@ -61,9 +61,29 @@ def dvae_decoder(plan: Blueprint, shared: Aggregation) -> Decoder:
     )
 
 
-ENCODERS: dict[str, Callable[[Blueprint, Aggregation], Encoder]] = {"dvae": dvae_encoder}
-DECODERS: dict[str, Callable[[Blueprint, Aggregation], Decoder]] = {"dvae": dvae_decoder}
-MODELS: dict[str, tuple[str, str]] = {"dvae": ("dvae", "dvae")}
+ENCODERS: dict[str, Callable[[Blueprint, Aggregation], Encoder]] = {
+    "dvae": dvae_encoder,
+}
+DECODERS: dict[str, Callable[[Blueprint, Aggregation], Decoder]] = {
+    "dvae": dvae_decoder,
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A named pair of parts, where it comes from and what it is for."""
+
+    encoder: str
+    decoder: str
+    reference: str
+    purpose: str
+
+
+MODELS: dict[str, Entry] = {
+    "dvae": Entry(
+        "dvae", "dvae", "Zhang et al., NeurIPS 2019", "computations on DAGs: the model of the paper, start here"
+    ),
+}
 
 
 def build(
@@ -107,7 +127,7 @@ def load(folder: str | Path, *, device: str | torch.device = "cpu") -> VAE:
 
 def _part_names(name: str) -> tuple[str, str]:
     if name in MODELS:
-        return MODELS[name]
+        return MODELS[name].encoder, MODELS[name].decoder
     encoder, plus, decoder = name.partition("+")
     if plus and encoder in ENCODERS and decoder in DECODERS:
         return encoder, decoder
