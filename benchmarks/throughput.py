@@ -97,7 +97,14 @@ def measure(options: argparse.Namespace, batch_size: int, precision: str) -> dic
             epoch = CapturedEpoch(vae, optimizer, graphs, batch_size, generator, config.operand_dtype())
         else:
             epoch = PlainEpoch(
-                vae, vae, torch.Tensor.backward, optimizer, graphs, batch_size, generator, config.operand_dtype()
+                vae,
+                vae,
+                torch.Tensor.backward,
+                optimizer,
+                graphs,
+                batch_size,
+                generator,
+                config.operand_dtype(),
             )
         steps = max(1, len(graphs) // batch_size)
         epoch.begin(torch.randperm(len(graphs), generator=torch.Generator().manual_seed(0)))
@@ -124,9 +131,7 @@ def measure(options: argparse.Namespace, batch_size: int, precision: str) -> dic
         result["encode"] = len(encoded) / seconds_of(lambda: vae.encode(encoded), device, options.seconds)
         vae.calibrate(encoded)
         latents = vae.prior(options.decode, seed=0)
-        result["decode"] = len(latents) / seconds_of(
-            lambda: vae.decode_batch(latents, seed=0), device, options.seconds
-        )
+        result["decode"] = len(latents) / seconds_of(lambda: vae.decode_batch(latents, seed=0), device, options.seconds)
     if device.type == "cuda":
         result["peak_memory_gib"] = torch.cuda.max_memory_allocated() / 2**30
     else:

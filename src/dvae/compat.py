@@ -140,9 +140,7 @@ ORIGINALS: dict[str, tuple[str, str, dict[str, Any], Callable[[_Reader, int], di
 HINTS = {"enas": EnasTask.hints, "bayesnet": BayesNetTask.hints}
 
 
-def from_original(
-    name: str, state_dict: State, num_types: int, max_nodes: int, *, task: Task | None = None
-) -> VAE:
+def from_original(name: str, state_dict: State, num_types: int, max_nodes: int, *, task: Task | None = None) -> VAE:
     """Our model with the weights of the original `name`, computing the same numbers.
 
     Without `task`, graphs go in and come out as the original stores them (`RawTask`), neither wrapped nor unwrapped.

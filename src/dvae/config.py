@@ -86,9 +86,7 @@ def with_overrides(config: T, overrides: Mapping[str, object], where: str = "con
         check(head not in values, f"{place}: changed both as a whole and in part")
         nested = _nested_class(hints[head])
         if nested is None:
-            raise ConfigError(
-                f"{place}: holds a single value, so {next(iter(changes))!r} is not a part of it"
-            )
+            raise ConfigError(f"{place}: holds a single value, so {next(iter(changes))!r} is not a part of it")
         current = getattr(config, head)
         values[head] = (
             from_mapping(nested, _unflattened(changes), place)

@@ -120,8 +120,8 @@ def test_a_models_words_for_wrong_latents() -> None:
         vae.decode(torch.full((1, 3), torch.nan))
 
 
-@pytest.mark.parametrize("count", [0, 3, 5])
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("count", [0, 3, 5])
 def test_every_dag_needs_its_latent(name: str, count: int) -> None:
     vae, _ = pair(name)
     with pytest.raises(DvaeError, match=f"4 DAGs need as many latents, not {count}"):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,18 @@ PICTURE_ENDINGS = (".svg", ".png")
 
 def print_json(answer: object) -> None:
     """One JSON value and nothing else."""
-    print(json.dumps(answer, indent=2, ensure_ascii=False, allow_nan=False))
+    print(json.dumps(_finite(answer), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _finite(value: object) -> object:
+    """The value with null for numbers that JSON does not have, such as the loss of a run that diverged."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
 
 
 def remark(sentence: str) -> None:
@@ -40,9 +52,7 @@ def print_table(
     rows = [tuple(row) for row in rows]
     console = Console()
     if not console.is_terminal:
-        console = Console(
-            width=max(console.width, 20 + max(sum(map(len, row)) + 4 * len(row) for row in rows))
-        )
+        console = Console(width=max(console.width, 20 + max(sum(map(len, row)) + 4 * len(row) for row in rows)))
     table = Table(box=box.SIMPLE_HEAD, show_header=header is not None, title=title, title_justify="left")
     for position in range(len(rows[0])):
         name = "" if header is None else header[position]
@@ -97,11 +107,7 @@ def draw_dags(picture: Path, dags: Sequence[Dag], titles: Sequence[str] | None =
 
     shown = list(dags)[:MOST_DRAWN]
     save_dags(picture, shown, titles=None if titles is None else list(titles)[:MOST_DRAWN])
-    note = (
-        f"the first {MOST_DRAWN} of {len(dags):,} DAGs"
-        if len(dags) > len(shown)
-        else counted(len(dags), "DAG")
-    )
+    note = f"the first {MOST_DRAWN} of {len(dags):,} DAGs" if len(dags) > len(shown) else counted(len(dags), "DAG")
     remark(f"drew {note} to {picture}")
 
 

@@ -21,9 +21,7 @@ MOST_TYPES = 12  # shown in the table; JSON has all
 def data(
     name: Annotated[
         str,
-        typer.Argument(
-            metavar="TASK|FILE", help="A task, such as asia, or a file of DAGs, such as my.jsonl."
-        ),
+        typer.Argument(metavar="TASK|FILE", help="A task, such as asia, or a file of DAGs, such as my.jsonl."),
     ],
     size: Annotated[
         int | None, typer.Option(min=2, help="How many DAGs: the first of a file, or as many samples.")

@@ -39,9 +39,7 @@ def decode(
 
     answers.check_outputs(out, draw)
     if greedy and copies > 1:
-        raise ConfigError(
-            "greedy decoding gives the same DAG every time; add --sample to get different copies"
-        )
+        raise ConfigError("greedy decoding gives the same DAG every time; add --sample to get different copies")
     vae = load(run, device=options.available(device))
     vectors = torch.from_numpy(latents.read(file, vae.config.latent))
     batch = vae.decode_batch(vectors, greedy=greedy, copies=copies, seed=seed, valid=valid)

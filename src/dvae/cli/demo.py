@@ -26,9 +26,9 @@ NETWORKS = "networks.jsonl"
 
 
 def demo(
-    run: Annotated[
-        Path, typer.Option("--run", metavar="FOLDER", help="Where the model and the pictures go.")
-    ] = Path("runs/demo"),
+    run: Annotated[Path, typer.Option("--run", metavar="FOLDER", help="Where the model and the pictures go.")] = Path(
+        "runs/demo"
+    ),
     minutes: Annotated[float, typer.Option("--minutes", min=0.05, help="About how long it may take.")] = 2.0,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")] = False,
     json: options.Json = False,
@@ -159,9 +159,7 @@ def _print(run: Path, result: FitResult, measured: Evaluation, pictures: list[Pa
     )
     answers.remark("Pictures: " + ", ".join(map(str, pictures)))
     answers.remark("What to try next:")
-    answers.remark(
-        f"  dvae sample {run} --count 24 --valid --draw {run / 'more.svg'} --out {run / 'more.jsonl'}"
-    )
+    answers.remark(f"  dvae sample {run} --count 24 --valid --draw {run / 'more.svg'} --out {run / 'more.jsonl'}")
     answers.remark(f"  dvae demo --run {run} --minutes 5    # train longer, for a better model")
     mine = run.with_name("mine")
     answers.remark(

@@ -11,9 +11,7 @@ from dvae.cli import answers, inputs, options
 
 
 def draw(
-    file: Annotated[
-        Path, typer.Argument(metavar="DAGS", help="A file of DAGs: .jsonl, or .txt with --task.")
-    ],
+    file: Annotated[Path, typer.Argument(metavar="DAGS", help="A file of DAGs: .jsonl, or .txt with --task.")],
     picture: Annotated[Path, typer.Argument(metavar="PICTURE", help="The .svg or .png file to write.")],
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Draw the first N only.")] = None,
     task: options.TaskOfFile = None,

@@ -35,9 +35,7 @@ def evaluate(
 
     settings = runs.read(run)
     vae = load(run, device=options.available(device))
-    measured = evaluation.evaluate(
-        vae, settings.dataset(vae.task), test_limit=test_limit, seed=seed, progress=True
-    )
+    measured = evaluation.evaluate(vae, settings.dataset(vae.task), test_limit=test_limit, seed=seed, progress=True)
     write_json(run / FILE, measured.to_mapping())
     if json:
         answers.print_json(measured.to_mapping())

@@ -60,9 +60,7 @@ def read(path: Path, width: int) -> NDArray[numpy.float64]:
         raise FormatError(f"{path}: the file holds no latent vector")
     finite = numpy.isfinite(latents).all(1)
     if not finite.all():
-        raise FormatError(
-            f"{path}: latent vector {int(finite.argmin()) + 1} holds a number that is not finite"
-        )
+        raise FormatError(f"{path}: latent vector {int(finite.argmin()) + 1} holds a number that is not finite")
     return latents
 
 

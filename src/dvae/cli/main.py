@@ -60,9 +60,7 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _program(
-    verbose: Annotated[
-        int, typer.Option("-v", "--verbose", count=True, help="Log what happens; twice for more.")
-    ] = 0,
+    verbose: Annotated[int, typer.Option("-v", "--verbose", count=True, help="Log what happens; twice for more.")] = 0,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -22,19 +23,16 @@ def models(
 
     meaning = tasks.get(inputs.task_name(task))
     table = []
-    for name, (encoder, decoder) in MODELS.items():
-        vae = build(name, meaning)
-        parameters = sum(parameter.numel() for parameter in vae.parameters())
-        table.append({"name": name, "encoder": encoder, "decoder": decoder, "parameters": parameters})
+    for name, entry in MODELS.items():
+        parameters = sum(parameter.numel() for parameter in build(name, meaning).parameters())
+        table.append({"name": name, **asdict(entry), "parameters": parameters})
     if json:
         parts = {"encoders": list(ENCODERS), "decoders": list(DECODERS)}
         answers.print_json({"task": meaning.name, "models": table, **parts})
         return
-    rows = [
-        (str(row["name"]), str(row["encoder"]), str(row["decoder"]), f"{row['parameters']:,}")
-        for row in table
-    ]
     answers.print_table(
-        rows, title=f"for {meaning.name}", header=("model", "encoder", "decoder", "parameters")
+        [(str(row["name"]), f"{row['parameters']:,}", str(row["purpose"]), str(row["reference"])) for row in table],
+        title=f"for {meaning.name}",
+        header=("model", "parameters", "purpose", "reference"),
     )
     answers.remark(f"encoders: {', '.join(ENCODERS)}; decoders: {', '.join(DECODERS)}")

@@ -14,17 +14,13 @@ Valid = Annotated[bool, typer.Option("--valid", help="Let only DAGs come out tha
 DagsOut = Annotated[
     Path | None, typer.Option("--out", metavar="FILE", help="Write the DAGs to FILE.jsonl or FILE.jsonl.gz.")
 ]
-Draw = Annotated[
-    Path | None, typer.Option("--draw", metavar="PICTURE", help="Also draw them, to a .svg or .png file.")
-]
+Draw = Annotated[Path | None, typer.Option("--draw", metavar="PICTURE", help="Also draw them, to a .svg or .png file.")]
 Device = Annotated[
     Literal["auto", "cpu", "cuda"], typer.Option(help="Where to compute; auto takes a GPU if there is one.")
 ]
 TaskOfFile = Annotated[
     str | None,
-    typer.Option(
-        "--task", help="The task of the DAGs, e.g. enas6 or asia; needed for the original .txt files."
-    ),
+    typer.Option("--task", help="The task of the DAGs, e.g. enas6 or asia; needed for the original .txt files."),
 ]
 
 

@@ -84,6 +84,4 @@ def _fixed(config: RunConfig) -> dict[str, object]:
     flat: dict[str, object] = {}
     for key, value in to_mapping(config).items():
         flat |= {f"{key}.{part}": v for part, v in value.items()} if isinstance(value, dict) else {key: value}
-    return {
-        key: value for key, value in flat.items() if key not in {f"training.{name}" for name in CHANGEABLE}
-    }
+    return {key: value for key, value in flat.items() if key not in {f"training.{name}" for name in CHANGEABLE}}

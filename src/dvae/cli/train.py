@@ -45,9 +45,7 @@ def train(
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=VALUE", help="Any setting, e.g. model.hidden=128; may be repeated."
-        ),
+        typer.Option("--set", metavar="KEY=VALUE", help="Any setting, e.g. model.hidden=128; may be repeated."),
     ] = None,
     epochs: Annotated[int | None, typer.Option("--epochs", help="How often to go through the data.")] = None,
     batch_size: Annotated[int | None, typer.Option("--batch-size", help="Graphs in one step.")] = None,
@@ -68,9 +66,7 @@ def train(
         typer.Option("--early-stop", metavar="N", help="Stop after N epochs without a lower loss."),
     ] = None,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also log for TensorBoard.")] = False,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a run; the folder knows the rest.")
-    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run; the folder knows the rest.")] = False,
     json: options.Json = False,
 ) -> None:
     """Train a model. Ctrl-C is safe: go on with --resume.
@@ -118,9 +114,7 @@ def train(
     if _is_helper():
         return
     if json:
-        answers.print_json(
-            {"run": str(run), "task": settings.task, "graphs": len(graphs), **_summary(result)}
-        )
+        answers.print_json({"run": str(run), "task": settings.task, "graphs": len(graphs), **_summary(result)})
     else:
         _print(run, settings, result)
     if result.ended == "interrupted":

@@ -80,10 +80,7 @@ def enas_to_rows(dag: Dag) -> list[list[int]]:
     if loose is not None:
         raise DagError(f"node {loose} feeds the output, which takes the last layer only")
     codes = [ENAS_OPERATIONS.index(str(label)) for label in dag.types[1:-1]]
-    return [
-        [code] + [int((skip, layer + 1) in edges) for skip in range(layer)]
-        for layer, code in enumerate(codes)
-    ]
+    return [[code] + [int((skip, layer + 1) in edges) for skip in range(layer)] for layer, code in enumerate(codes)]
 
 
 def bayesnet_from_rows(rows: Rows, variables: Sequence[str]) -> Dag:

@@ -50,9 +50,7 @@ def wilson(successes: float, trials: int, confidence: float = CONFIDENCE) -> Est
     centre = (share + z**2 / (2 * trials)) / scale
     margin = z / scale * math.sqrt(share * (1 - share) / trials + z**2 / (4 * trials**2))
     # At the ends the closed form is exact on paper and off by a rounding here.
-    return Estimate(
-        share, max(0.0, min(share, centre - margin)), min(1.0, max(share, centre + margin)), trials
-    )
+    return Estimate(share, max(0.0, min(share, centre - margin)), min(1.0, max(share, centre + margin)), trials)
 
 
 def clustered_proportion(
@@ -80,9 +78,7 @@ def clustered_proportion(
         return wilson(float(shares[0]) * count, count, confidence)
     value = float((shares * weights).sum() / weights.sum())
     residuals = weights * (shares - value)
-    margin = (
-        _t(count, confidence) * math.sqrt(count / (count - 1) * (residuals**2).sum()) / float(weights.sum())
-    )
+    margin = _t(count, confidence) * math.sqrt(count / (count - 1) * (residuals**2).sum()) / float(weights.sum())
     return Estimate(value, max(0.0, value - margin), min(1.0, value + margin), count)
 
 

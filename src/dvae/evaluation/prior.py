@@ -78,9 +78,7 @@ def prior_samples(
             mean, deviation = vae.latent_mean, vae.latent_std
         else:
             mean, deviation = _latent_statistics(vae, batch)
-        noise = torch.randn(
-            latents, len(mean), generator=generator, dtype=mean.dtype
-        )  # as VAE.prior draws it
+        noise = torch.randn(latents, len(mean), generator=generator, dtype=mean.dtype)  # as VAE.prior draws it
         points = noise.to(vae.device) * deviation + mean  # latents latent
         known = _distinct_keys(vae.task, batch)
         for part in torch.split(points, block_size(vae, decodings)):
@@ -90,17 +88,13 @@ def prior_samples(
             novel = torch.zeros(len(decoded), dtype=torch.bool)
             novel[valid.cpu()] = torch.tensor([key not in known for key in keys], dtype=torch.bool)
             seen.update(keys)
-            per_latent = torch.stack(
-                [valid.cpu().view(-1, decodings).sum(1), novel.view(-1, decodings).sum(1)], 1
-            )
+            per_latent = torch.stack([valid.cpu().view(-1, decodings).sum(1), novel.view(-1, decodings).sum(1)], 1)
             counts += [(valid_count, novel_count) for valid_count, novel_count in per_latent.tolist()]
             bar.update(len(part))
     return _summary(counts, len(seen), decodings, statistics)
 
 
-def _summary(
-    counts: Sequence[tuple[int, int]], distinct: int, decodings: int, statistics: Statistics
-) -> PriorSamples:
+def _summary(counts: Sequence[tuple[int, int]], distinct: int, decodings: int, statistics: Statistics) -> PriorSamples:
     """The shares, from the valid and the novel graphs of each latent."""
     valid = sum(valid_count for valid_count, _ in counts)
     uniqueness = novelty = None

@@ -120,9 +120,7 @@ def evaluate(
     started = time.monotonic()
     test = vae.task.batch(_chosen(data, _limit(vae, test_limit), seed))
     train = vae.task.batch(data.train.dags)
-    measure = partial(
-        reconstruction, vae, test, encodings=encodings, decodings=decodings, seed=seed, progress=progress
-    )
+    measure = partial(reconstruction, vae, test, encodings=encodings, decodings=decodings, seed=seed, progress=progress)
     posterior, mean, greedy = (
         measure(mode="posterior"),
         measure(mode="mean"),

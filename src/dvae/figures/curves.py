@@ -129,9 +129,7 @@ def save_curves(
     )
 
 
-def end_labels(
-    series: Sequence[Series], limits: tuple[float, float], *, log: bool, gap: float
-) -> list[EndLabel]:
+def end_labels(series: Sequence[Series], limits: tuple[float, float], *, log: bool, gap: float) -> list[EndLabel]:
     """A label for every series beside its last value, moved apart so that none covers another.
 
     `limits` are those of the axis, `gap` the least distance of two labels as a share of the axis.
@@ -169,9 +167,7 @@ def _share(value: float, limits: tuple[float, float], log: bool) -> float:
     return (value - low) / (high - low)
 
 
-def _rendered(
-    series: Sequence[Series], words: tuple[str, str, str], log: bool, format: Literal["svg", "png"]
-) -> bytes:
+def _rendered(series: Sequence[Series], words: tuple[str, str, str], log: bool, format: Literal["svg", "png"]) -> bytes:
     try:
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -205,9 +201,7 @@ def _draw(figure: Figure, series: Sequence[Series], words: tuple[str, str, str],
         return
     if len(series) > MOST_LABELS:
         columns = 1 + len(series) // 30
-        legend = figure.legend(
-            loc="outside right upper", frameon=False, fontsize=LABEL_POINTS - 1, ncols=columns
-        )
+        legend = figure.legend(loc="outside right upper", frameon=False, fontsize=LABEL_POINTS - 1, ncols=columns)
         for text in legend.get_texts():
             text.set(parse_math=False, color=INK)
         return

@@ -86,8 +86,7 @@ class _Placement:
         self._graph = graph
         self._order = order
         self._gaps = [
-            [half[left] + half[right] + _gap(graph, left, right) for left, right in pairwise(row)]
-            for row in order
+            [half[left] + half[right] + _gap(graph, left, right) for left, right in pairwise(row)] for row in order
         ]
         self.xs = [0.0] * len(half)
         for row, gaps in zip(order, self._gaps, strict=True):
@@ -142,9 +141,7 @@ class _Placement:
 
     def _cost(self) -> float:
         graph, xs = self._graph, self.xs
-        slant = sum(
-            abs(xs[u] - xs[v]) * _stiffness(graph, u, v) for v, above in enumerate(graph.above) for u in above
-        )
+        slant = sum(abs(xs[u] - xs[v]) * _stiffness(graph, u, v) for v, above in enumerate(graph.above) for u in above)
         return slant + 4 * (max(xs) - min(xs))
 
 
@@ -245,9 +242,7 @@ def _curve(start: _Port, end: _Port) -> list[Point]:
     ]
 
 
-def _ports(
-    graph: LayeredGraph, box: Box, centre: Point, linked: Mapping[int, Point], side: float
-) -> dict[int, _Port]:
+def _ports(graph: LayeredGraph, box: Box, centre: Point, linked: Mapping[int, Point], side: float) -> dict[int, _Port]:
     """The ports at the bottom (side 1) or the top (side -1) of a node, by the vertex at the other end.
 
     On a circle edges point at its centre, on a rectangle they stand upright; in either case side by side, in

@@ -66,9 +66,10 @@ class GatedSum(nn.Module):
         return sweep_directions([self], [update], [batch], first)[0]
 
     def propagate_both(
-        self, update: GruUpdate, backward: GatedSum, backward_update: GruUpdate, batch: DagBatch
+        self, update: GruUpdate, backward: Aggregation, backward_update: GruUpdate, batch: DagBatch
     ) -> tuple[NodeStates, NodeStates]:
         """A sweep along the edges and, by the other two parts, one against them (positions reversed)."""
+        assert isinstance(backward, GatedSum)
         ahead, back = sweep_directions([self, backward], [update, backward_update], [batch, reversed_batch(batch)])
         return ahead, back
 
@@ -157,7 +158,7 @@ class GatedSumOfTypes(nn.Module):
         return NodeStates(states, messages)
 
     def propagate_both(
-        self, update: GruUpdate, backward: GatedSumOfTypes, backward_update: GruUpdate, batch: DagBatch
+        self, update: GruUpdate, backward: Aggregation, backward_update: GruUpdate, batch: DagBatch
     ) -> tuple[NodeStates, NodeStates]:
         return self.propagate(update, batch), backward.propagate(backward_update, reversed_batch(batch))
 

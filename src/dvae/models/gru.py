@@ -45,7 +45,12 @@ def gru_step(input_gates: Tensor, hidden_gates: Tensor, message: Tensor) -> GruS
 
 @fused
 def _gru_step_backward(
-    state_grad: Tensor, reset: Tensor, update: Tensor, candidate: Tensor, candidate_hidden: Tensor, message: Tensor
+    state_grad: Tensor,
+    reset: Tensor,
+    update: Tensor,
+    candidate: Tensor,
+    candidate_hidden: Tensor,
+    message: Tensor,
 ) -> tuple[Tensor, Tensor]:
     candidate_grad = state_grad * (1 - update) * (1 - candidate * candidate)
     update_grad = state_grad * (message - candidate) * update * (1 - update)
@@ -79,7 +84,7 @@ class _GruStep(torch.autograd.Function):
         return step.state
 
     @staticmethod
-    def backward(ctx: Any, state_grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, state_grad: Tensor) -> tuple[Tensor | None, ...]:
         message, *gates = ctx.saved_tensors
         grads, message_grad = gru_step_backward(state_grad, GruStep(state_grad, *gates), message, ctx.static)
         return input_part(grads), hidden_part(grads), message_grad, None
@@ -95,7 +100,7 @@ class _Rows(torch.autograd.Function):
         return table[index]
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (index,) = ctx.saved_tensors
         return scatter_rows(grad, index, ctx.num_rows), None
 

@@ -38,6 +38,8 @@ class Sampling:
 class Decoder(Protocol):
     """p(G | z)."""
 
+    static_shapes: bool  # whether `nll` on a CUDA device has shapes that do not depend on the data
+
     def nll(self, latents: Tensor, batch: DagBatch) -> Tensor:
         """-log p(G | z) with teacher forcing, one number a graph."""  # batch
         ...

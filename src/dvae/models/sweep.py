@@ -90,9 +90,7 @@ class _Sweep(torch.autograd.Function):
             gate = mapped = None
             if position < nodes - 1:
                 product = torch.bmm(shortened(step.state, dtype), weight_message_t)
-                message, gate, mapped = gated.when(static)(
-                    product.to(table.dtype), bias_message[:, position, None]
-                )
+                message, gate, mapped = gated.when(static)(product.to(table.dtype), bias_message[:, position, None])
                 message = _spread(message, share)
                 messages.append(message)
                 incoming[:, position + 1 :].addcmul_(edges[:, position, position + 1 :], message[:, None])
@@ -106,9 +104,7 @@ class _Sweep(torch.autograd.Function):
         return torch.stack(states, 2), torch.stack([*messages, torch.zeros_like(states[0])], 2)
 
     @staticmethod
-    def backward(  # type: ignore[override]
-        ctx: Any, states_grad: Tensor, messages_grad: Tensor | None
-    ) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, states_grad: Tensor, messages_grad: Tensor | None) -> tuple[Tensor | None, ...]:
         types, edges, weight_hh, weight_message = ctx.saved_tensors
         dtype, shares = ctx.dtype, ctx.shares
         directions, batch, nodes = types.shape

@@ -31,9 +31,7 @@ class Posterior(NamedTuple):
         return -0.5 * (1 + self.logvar - self.mean.square() - self.logvar.exp()).sum(1)
 
     def sample(self, generator: torch.Generator | None = None, scale: float = 1.0) -> Tensor:
-        noise = torch.randn(
-            self.mean.shape, generator=generator, device=self.mean.device, dtype=self.mean.dtype
-        )
+        noise = torch.randn(self.mean.shape, generator=generator, device=self.mean.device, dtype=self.mean.dtype)
         return self.moved(noise * scale)
 
     def moved(self, noise: Tensor) -> Tensor:
@@ -70,6 +68,11 @@ class VAE(nn.Module):
     @property
     def device(self) -> torch.device:
         return self.mean.weight.device
+
+    @property
+    def static_shapes(self) -> bool:
+        """Whether a training step on a CUDA device can be captured as a graph."""
+        return cast(Decoder, self.decoder).static_shapes
 
     def num_parameters(self) -> int:
         """How many numbers training moves (those that only align memory are not counted)."""
@@ -140,9 +143,7 @@ class VAE(nn.Module):
         parts = [decoder.sample(part, sampling) for part in latents.split(size)] if len(latents) else []
         return DagBatch.cat(parts) if parts else self.task.batch([]).to(self.device)
 
-    def sample(
-        self, count: int, *, seed: int | None = None, greedy: bool = False, valid: bool = False
-    ) -> list[Dag]:
+    def sample(self, count: int, *, seed: int | None = None, greedy: bool = False, valid: bool = False) -> list[Dag]:
         """DAGs from the prior, moved to where the training data lie."""
         return self.decode(self.prior(count, seed=seed), greedy=greedy, seed=seed, valid=valid)
 

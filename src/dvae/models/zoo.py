@@ -81,7 +81,10 @@ class Entry:
 
 MODELS: dict[str, Entry] = {
     "dvae": Entry(
-        "dvae", "dvae", "Zhang et al., NeurIPS 2019", "computations on DAGs: the model of the paper, start here"
+        "dvae",
+        "dvae",
+        "Zhang et al., NeurIPS 2019",
+        "computations on DAGs: the model of the paper, start here",
     ),
 }
 
@@ -97,7 +100,7 @@ def build(
     """
     if preset not in PRESETS:
         raise ConfigError(f"there is no preset {preset!r}; choose one of {', '.join(PRESETS)}")
-    known = {field for field in ModelConfig.__dataclass_fields__}
+    known = set(ModelConfig.__dataclass_fields__)
     for key in settings:
         if key not in known:
             raise ConfigError(f"a model has no setting {key!r}; it has {', '.join(sorted(known))}")

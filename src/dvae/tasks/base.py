@@ -20,6 +20,7 @@ from dvae.errors import DagError, TaskError
 from dvae.tasks.rules import DecodingRules
 from dvae.tasks.vocabulary import END_INDEX, START_INDEX, Vocabulary
 
+
 @dataclass(frozen=True)
 class ModelHints:
     """What the paper found to fit this kind of DAG; the default of every model built for the task."""
@@ -116,7 +117,8 @@ class Task(ABC):
 
     def dataset(self, size: int | None = None, seed: int = 0) -> ScoredDags:
         """The task's data set, split into train and test; sampled where there is no fixed one."""
-        return wiring.make_dataset(self, size=size, seed=seed)
+        made: ScoredDags = wiring.make_dataset(self, size=size, seed=seed)
+        return made
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, num_types={self.num_types}, max_nodes={self.max_nodes})"

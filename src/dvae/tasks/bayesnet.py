@@ -69,7 +69,7 @@ class BayesNetTask(Task):
     def keys(self, batch: DagBatch) -> list[Hashable]:
         """Valid networks by their parent sets; anything else by what it is, tensor by tensor."""
         valid = self.valid(batch)
-        order = batch.types.argsort(1, stable=True)  # node of every type, where valid
+        order = batch.types.argsort(dim=1, stable=True)  # node of every type, where valid
         by_type = batch.adjacency.gather(1, order[:, :, None].expand_as(batch.adjacency))
         by_type = by_type.gather(2, order[:, None, :].expand_as(batch.adjacency))
         parents = torch.zeros_like(batch.adjacency)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from torch import Tensor
@@ -25,11 +26,12 @@ class RawTask(Task):
         self.hints = hints or ModelHints()
 
     def spec(self) -> dict[str, Any]:
-        return {"kind": "raw", "num_types": self.num_types, "max_nodes": self.max_nodes}
+        sizes = {"num_types": self.num_types, "max_nodes": self.max_nodes}
+        return {"kind": "raw", **sizes, "hints": asdict(self.hints)}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> RawTask:
-        return cls(int(spec["num_types"]), int(spec["max_nodes"]))
+        return cls(int(spec["num_types"]), int(spec["max_nodes"]), ModelHints(**spec["hints"]))
 
     def wrap(self, dag: Dag) -> Dag:
         return dag

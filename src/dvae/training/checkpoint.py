@@ -52,7 +52,12 @@ def save_checkpoint(
     tensors["noise"] = generator.get_state()
     learning_rate = float(optimizer.param_groups[0]["lr"])
     schedule = {key: value for key, value in plateau.state_dict().items() if isinstance(value, int | float)}
-    header = {"place": asdict(place), "learning_rate": learning_rate, "plateau": schedule, "settings": settings}
+    header = {
+        "place": asdict(place),
+        "learning_rate": learning_rate,
+        "plateau": schedule,
+        "settings": settings,
+    }
     with atomic_path(path) as temporary:
         save_file(tensors, temporary, metadata={"state": json.dumps(header)})
 

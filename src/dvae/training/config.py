@@ -30,13 +30,25 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         check(self.epochs is None or self.epochs >= 0, f"epochs must not be negative: {self.epochs}")
-        check(self.batch_size is None or self.batch_size >= 1, f"batch_size must be 1 or more: {self.batch_size}")
+        check(
+            self.batch_size is None or self.batch_size >= 1,
+            f"batch_size must be 1 or more: {self.batch_size}",
+        )
         check(self.learning_rate > 0, f"learning_rate must be positive: {self.learning_rate}")
         check(0 < self.plateau_factor < 1, f"plateau_factor must lie between 0 and 1: {self.plateau_factor}")
         check(self.plateau_patience >= 0, f"plateau_patience must not be negative: {self.plateau_patience}")
-        check(self.early_stop is None or self.early_stop >= 1, f"early_stop must be 1 or more: {self.early_stop}")
-        check(self.time_budget is None or self.time_budget > 0, f"time_budget must be positive: {self.time_budget}")
-        check(self.checkpoint_seconds >= 0, f"checkpoint_seconds must not be negative: {self.checkpoint_seconds}")
+        check(
+            self.early_stop is None or self.early_stop >= 1,
+            f"early_stop must be 1 or more: {self.early_stop}",
+        )
+        check(
+            self.time_budget is None or self.time_budget > 0,
+            f"time_budget must be positive: {self.time_budget}",
+        )
+        check(
+            self.checkpoint_seconds >= 0,
+            f"checkpoint_seconds must not be negative: {self.checkpoint_seconds}",
+        )
 
     def operand_dtype(self) -> torch.dtype | None:
         return torch.bfloat16 if self.precision == "bf16" else None

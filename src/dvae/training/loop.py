@@ -91,7 +91,7 @@ class _Trainer:
         device: torch.device = fabric.device
         vae.to(device)
         self.data = batch.to(device)
-        captured = device.type == "cuda" and fabric.world_size == 1
+        captured = device.type == "cuda" and fabric.world_size == 1 and vae.static_shapes
         rate: float | Tensor = config.learning_rate
         if captured:
             rate = torch.tensor(config.learning_rate, device=device)
@@ -116,7 +116,8 @@ class _Trainer:
 
     def run(self, resume: bool, progress: bool | None) -> FitResult:
         config, place = self.config, self.place
-        assert config.epochs is not None and config.batch_size is not None
+        assert config.epochs is not None
+        assert config.batch_size is not None
         if resume and self.folder is not None and (self.folder / FILE).is_file():
             place = self.place = load_checkpoint(
                 self.folder / FILE, self.vae, self.optimizer, self.plateau, self.generator, self.settings
@@ -231,7 +232,13 @@ class _Trainer:
     def _save(self) -> None:
         if self.folder is not None and self.fabric.global_rank == 0:
             save_checkpoint(
-                self.folder / FILE, self.vae, self.optimizer, self.plateau, self.generator, self.place, self.settings
+                self.folder / FILE,
+                self.vae,
+                self.optimizer,
+                self.plateau,
+                self.generator,
+                self.place,
+                self.settings,
             )
         self.saved_at = time.monotonic()
 
@@ -263,10 +270,8 @@ def _with_settings(config: TrainingConfig, settings: dict[str, Any], vae: VAE) -
 
 def _fabric(device: str, devices: int) -> Any:
     """Lightning Fabric: where to run, and with how many processes."""
-    try:
-        from lightning_fabric import Fabric
-    except ImportError:
-        from lightning.fabric import Fabric
+    from lightning_fabric import Fabric
+
     if device not in ("auto", "cpu", "cuda"):
         raise DeviceError(f"the device is auto, cpu or cuda, not {device!r}")
     if device == "cuda" and not torch.cuda.is_available():
@@ -324,7 +329,7 @@ def _as_csv(history: list[dict[str, float]]) -> str:
 def _to_tensorboard(folder: Path, row: dict[str, float]) -> None:
     from torch.utils.tensorboard import SummaryWriter
 
-    with SummaryWriter(str(folder / "tensorboard")) as writer:  # type: ignore[no-untyped-call]
+    with SummaryWriter(str(folder / "tensorboard")) as writer:
         for name, value in row.items():
             if name != "epoch":
-                writer.add_scalar(f"train/{name}", value, int(row["epoch"]))  # type: ignore[no-untyped-call]
+                writer.add_scalar(f"train/{name}", value, int(row["epoch"]))

@@ -105,7 +105,13 @@ class CapturedEpoch:
         generator: torch.Generator,
         dtype: torch.dtype | None,
     ) -> None:
-        self.vae, self.optimizer, self.data, self.generator, self.dtype = vae, optimizer, data, generator, dtype
+        self.vae, self.optimizer, self.data, self.generator, self.dtype = (
+            vae,
+            optimizer,
+            data,
+            generator,
+            dtype,
+        )
         device = vae.device
         self.steps = -(-len(data) // batch_size)
         self.index = torch.zeros(self.steps, batch_size, dtype=torch.int64, device=device)

@@ -25,6 +25,8 @@ from dvae.models.precision import linear
 from dvae.models.sweep import family_signature, share_equal
 from dvae.tasks.vocabulary import END_INDEX, START_INDEX
 
+DENSE_NODES = 64  # for larger graphs a state a decision is too many, even on a GPU
+
 GraphState = Literal["last", "sum"]
 EndEdges = Literal["loose-ends", "sampled"]
 
@@ -64,6 +66,7 @@ class DvaeDecoder(nn.Module):
         self.vertex_first = AlignedLinear(hidden, 2 * hidden)
         self.vertex_second = AlignedLinear(2 * hidden, num_types, align_output=False)
         self.edge_context = edge_context
+        self.static_shapes = max_nodes <= DENSE_NODES
         self.edge_first = AlignedLinear(hidden, edge_width, input_blocks=3 if edge_context else 2)
         self.edge_second = AlignedLinear(edge_width, 1, align_output=False)
 
@@ -82,8 +85,8 @@ class DvaeDecoder(nn.Module):
         return (nll * batch.node_mask()[:, 1:]).sum(1)
 
     def _edge_nll(self, start: Tensor, states: Tensor, messages: Tensor, batch: DagBatch) -> Tensor:
-        """Shapes may follow the data on a CPU; on a GPU they are static, so that a step can be captured."""
-        if batch.device.type == "cuda":
+        """On a GPU shapes are static, so that a step can be captured; otherwise they follow the data."""
+        if batch.device.type == "cuda" and self.static_shapes:
             return self._dense_edge_nll(DensePlan.of(batch), start, states, messages, batch)
         return self._compact_edge_nll(CompactPlan.of(batch, self.num_types), start, states, messages, batch)
 
@@ -131,7 +134,7 @@ class DvaeDecoder(nn.Module):
         share = share_equal(torch.cat([family, final_family]))
         between = self.update(types[inner.representative], sums[inner.representative], table)
         distinct = torch.cat([between[inner.member], finals])[share.representative]
-        moved = torch.cat([torch.arange(self.num_types), self.num_types + share.member])
+        moved = torch.cat([torch.arange(self.num_types, device=batch.device), self.num_types + share.member])
         return self._target_part(torch.cat([untouched, distinct])), moved[plan.pair_state]
 
     def _vertex_scores(self, graph_states: Tensor) -> Tensor:
@@ -162,9 +165,7 @@ class DvaeDecoder(nn.Module):
 def _edge_loss(scores: Tensor, edge: Tensor, counts: Tensor | None = None) -> Tensor:
     """-log p of each decision; decisions that do not count cost nothing."""
     weight = None if counts is None else counts.to(scores.dtype)
-    return functional.binary_cross_entropy_with_logits(
-        scores, edge.to(scores.dtype), weight=weight, reduction="none"
-    )
+    return functional.binary_cross_entropy_with_logits(scores, edge.to(scores.dtype), weight=weight, reduction="none")
 
 
 class _Sampler:
@@ -273,7 +274,11 @@ class _Sampler:
         if decoder.aggregation.depends_on_types_only:
             parents = rows["adjacency"][pick, :, position][:, None]
             share = share_equal(family_signature(rows["types"][pick], parents, types[:, None])[:, 0])
-            incoming, types, member = incoming[share.representative], types[share.representative], share.member
+            incoming, types, member = (
+                incoming[share.representative],
+                types[share.representative],
+                share.member,
+            )
         state = decoder.update(types, incoming, self.table)
         rows["state"][pick] = state if member is None else state[member]
         if source > 0:
@@ -306,6 +311,4 @@ class _Sampler:
         rows["num_nodes"][ending] = position + 1
 
     def _uniform(self, like: Tensor) -> Tensor:
-        return torch.rand(
-            like.shape[0], generator=self.sampling.generator, device=like.device, dtype=like.dtype
-        )
+        return torch.rand(like.shape[0], generator=self.sampling.generator, device=like.device, dtype=like.dtype)

@@ -16,6 +16,7 @@ from dvae.models.fuse import fused
 from dvae.models.gru import scatter_rows
 
 BLOCK = 1 << 19  # numbers that stay in a core's cache
+CUDA_BLOCK = 1 << 28
 
 
 class _ListedScores(torch.autograd.Function):
@@ -33,7 +34,7 @@ class _ListedScores(torch.autograd.Function):
         return scores
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         sources, targets, weight, source_of, target_of = ctx.saved_tensors
         sources_grad, targets_grad = torch.zeros_like(sources), torch.zeros_like(targets)
         weight_grad = torch.zeros_like(weight)
@@ -47,13 +48,11 @@ class _ListedScores(torch.autograd.Function):
 
 
 def _blocks(pairs: Tensor, weight: Tensor) -> list[slice]:
-    size = max(1, BLOCK // weight.shape[0])
+    size = max(1, (CUDA_BLOCK if pairs.is_cuda else BLOCK) // weight.shape[0])
     return [slice(start, start + size) for start in range(0, pairs.shape[0], size)]
 
 
-def listed_scores(
-    sources: Tensor, targets: Tensor, weight: Tensor, source_of: Tensor, target_of: Tensor
-) -> Tensor:
+def listed_scores(sources: Tensor, targets: Tensor, weight: Tensor, source_of: Tensor, target_of: Tensor) -> Tensor:
     """The score of every pair (row of `sources`, row of `targets`)."""  # pair
     scores: Tensor = _ListedScores.apply(sources, targets, weight, source_of, target_of)
     return scores
@@ -103,7 +102,7 @@ class _AllScores(torch.autograd.Function):
         return torch.cat([adjacent, _scores.when(static)(sources, source_of, targets, weight)], 1)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         sources, table, targets, weight, types, source_of = ctx.saved_tensors
         nodes = sources.shape[1]
         near, far = grad[:, : nodes - 1].contiguous(), grad[:, nodes - 1 :].contiguous()
@@ -126,7 +125,5 @@ def all_scores(
 
     `sources`: batch node width; `table`: type width; `targets`: batch row width; `types`: of nodes 1.. .
     """  # batch pair
-    scores: Tensor = _AllScores.apply(
-        sources, table, targets, weight, types, source_of, torch.is_grad_enabled()
-    )
+    scores: Tensor = _AllScores.apply(sources, table, targets, weight, types, source_of, torch.is_grad_enabled())
     return scores

@@ -38,14 +38,15 @@ class DvaeEncoder(nn.Module):
         self.readout = readout
         self.width = hidden
         self.blocks = 2 if readout == "both" else 1
-        self.backward_aggregation, self.backward_update = backward or (None, None)
+        self.backward_aggregation = backward[0] if backward else None
+        self.backward_update = backward[1] if backward else None
         width = self.blocks * hidden
         self.unify = AlignedLinear(hidden, width, input_blocks=2 * self.blocks) if backward else None
 
     def forward(self, batch: DagBatch) -> Tensor:
         if self.unify is None or self.backward_aggregation is None or self.backward_update is None:
             return self._read(self.aggregation.propagate(self.update, batch).states, batch, batch.num_nodes - 1)
-        ahead, back = self.aggregation.propagate_both(  # type: ignore[arg-type]
+        ahead, back = self.aggregation.propagate_both(
             self.update, self.backward_aggregation, self.backward_update, batch
         )
         start = torch.zeros_like(batch.num_nodes)

@@ -1,0 +1,71 @@
+"""Tiny data and one tiny trained run, shared by the tests of the commands."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from dvae.cli.main import app
+
+TINY = ("--set", "model.hidden=10", "--set", "model.latent=4")
+
+Call = Callable[..., Result]
+
+
+@pytest.fixture(scope="session")
+def call() -> Call:
+    """Runs the program in this process."""
+
+    def run(*words: object) -> Result:
+        result = CliRunner().invoke(app, [str(word) for word in words])
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def pipelines(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A user's own DAGs: two to five nodes, several sources and sinks, scored."""
+    path = tmp_path_factory.mktemp("own") / "pipelines.jsonl"
+    chance = random.Random(0)
+    lines = []
+    for _ in range(40):
+        count = chance.randint(2, 5)
+        edges = [[u, v] for v in range(count) for u in range(v) if chance.random() < 0.5]
+        types = [chance.choice(["load", "clean", "join"]) for _ in range(count)]
+        lines.append(json.dumps({"types": types, "edges": edges, "score": chance.random()}))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="session")
+def run(call: Call, pipelines: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run trained for two epochs on `pipelines`; tests must not change it."""
+    folder = tmp_path_factory.mktemp("runs") / "pipelines"
+    result = call("train", "--task", f"file:{pipelines}", "--run", folder, "--epochs", 2, *TINY)
+    assert result.exit_code == 0, result.stderr
+    return folder
+
+
+@pytest.fixture
+def refused(call: Call, tmp_path: Path) -> Callable[..., str]:
+    """Runs what must be refused and gives the sentence that says why; nothing may be left in `tmp_path`."""
+
+    def check(*words: object) -> str:
+        before = sorted(tmp_path.rglob("*"))
+        result = call(*words)
+        assert result.exit_code == 2, result.output
+        assert result.stdout == ""
+        assert result.stderr.startswith("Error: ")
+        assert result.stderr.count("\n") == 1, result.stderr
+        assert sorted(tmp_path.rglob("*")) == before
+        return result.stderr.removeprefix("Error: ").strip()
+
+    return check

@@ -1,0 +1,74 @@
+"""The program as a process: quick help, pure output, signals."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from dvae import __version__
+
+from .conftest import TINY, Call
+
+PROGRAM = [sys.executable, "-c", "from dvae.cli.main import main; main()"]
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys\n"
+        "from dvae.cli.main import main\n"
+        "sys.argv = ['dvae', '--help']\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "heavy = {'torch', 'matplotlib', 'numpy', 'scipy', 'igraph', 'networkx'} & set(sys.modules)\n"
+        "sys.exit(f'loaded {heavy}' if heavy else 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for command in ("demo", "train", "evaluate", "import-checkpoint"):
+        assert command in done.stdout
+
+
+def test_the_version_is_told(call: Call) -> None:
+    assert call("--version").stdout == f"dvae {__version__}\n"
+
+
+def test_every_command_has_help(call: Call) -> None:
+    commands = "data train evaluate encode decode sample import-checkpoint models draw demo".split()
+    for command in commands:
+        result = call(command, "--help")
+        assert result.exit_code == 0
+        assert "Usage" in result.stdout
+
+
+def test_ctrl_c_keeps_a_run_that_can_be_resumed(tmp_path: Path, pipelines: Path, call: Call) -> None:
+    run = tmp_path / "run"
+    words = ["train", "--data", str(pipelines), "--run", str(run), "--epochs", "1000000", *TINY]
+    with subprocess.Popen(
+        [*PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=_one_thread()
+    ) as process:
+        deadline = time.monotonic() + 60
+        while not (run / "metrics.csv").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, remarks = process.communicate(timeout=60)
+    assert process.returncode == 130, remarks
+    assert "Traceback" not in remarks
+    assert "--resume" in remarks
+    epochs = len((run / "metrics.csv").read_text().splitlines())
+    result = call("train", "--run", run, "--resume", "--epochs", epochs + 1, "--json")
+    assert json.loads(result.stdout)["epochs"] == epochs + 1
+
+
+def test_an_error_is_one_sentence_of_the_whole_process(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*PROGRAM, "sample", str(tmp_path)], capture_output=True, text=True, check=False, env=_one_thread()
+    )
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+
+
+def _one_thread() -> dict[str, str]:
+    return {**os.environ, "OMP_NUM_THREADS": "1"}

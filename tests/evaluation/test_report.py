@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from dvae.errors import ConfigError
+from dvae.evaluation import Evaluation, evaluate, mean_estimate, report
+from dvae.files import read_json, write_json
+from dvae.models import VAE, build
+from dvae.tasks import EnasTask
+
+TASK = EnasTask(2)
+DATA = TASK.dataset(size=200)
+SIZES = {"encodings": 2, "decodings": 3, "prior_latents": 30, "prior_decodings": 2}
+
+
+@pytest.fixture(scope="module")
+def vae() -> VAE:
+    return build("dvae", TASK, hidden=8, latent=3, seed=0)
+
+
+@pytest.fixture(scope="module")
+def result(vae: VAE) -> Evaluation:
+    return evaluate(vae, DATA, **SIZES)
+
+
+def timeless(evaluation: Evaluation) -> Evaluation:
+    return dataclasses.replace(evaluation, seconds=0.0, provenance={})
+
+
+def test_every_number_is_reported_with_its_name(result: Evaluation) -> None:
+    rows = dict(result.rows())
+    assert rows["reconstruction, posterior"] == result.posterior.share
+    assert rows["prior uniqueness"] == result.prior.uniqueness
+    assert len(rows) == 8
+    assert (result.posterior.encodings, result.posterior.decodings) == (2, 3)
+    assert (result.mean.decodings, result.greedy.decodings, result.greedy.mode) == (6, 1, "mean")
+    assert (result.test_graphs, result.test_size, result.train_graphs) == (20, 20, 180)
+    assert not result.subsampled
+    assert "all 20 test graphs" in result.protocol
+
+
+def test_the_losses_are_those_of_the_test_graphs_at_their_means(vae: VAE, result: Evaluation) -> None:
+    posterior = vae.encode(DATA.test.dags)
+    assert result.nll == mean_estimate(vae.reconstruction_nll(DATA.test.dags, posterior.mean).tolist())
+    assert result.kl == mean_estimate(posterior.kl().tolist())
+
+
+def test_the_same_seed_gives_the_same_numbers(vae: VAE, result: Evaluation) -> None:
+    assert timeless(evaluate(vae, DATA, **SIZES)) == timeless(result)
+    assert evaluate(vae, DATA, seed=1, **SIZES).prior != result.prior
+
+
+def test_a_subsample_says_that_it_is_one(vae: VAE, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = evaluate(vae, DATA, test_limit=7, seed=2, **SIZES)
+    assert (small.test_graphs, small.test_size, small.subsampled) == (7, 20, True)
+    assert "a random 7 of 20 test graphs (seed 2)" in small.protocol
+    monkeypatch.setattr(report, "CPU_TEST_LIMIT", 5)
+    assert evaluate(vae, DATA, **SIZES).test_graphs == 5
+    assert evaluate(vae, DATA, test_limit=20, **SIZES).test_graphs == 20
+
+
+def test_a_subsample_is_drawn_from_the_whole_test_set() -> None:
+    drawn = {dag for seed in range(30) for dag in report._chosen(DATA, 5, seed)}
+    assert drawn == set(DATA.test.dags)
+    assert all(len(report._chosen(DATA, 5, seed)) == 5 for seed in range(3))
+
+
+def test_the_mapping_goes_through_json_with_its_provenance(result: Evaluation, tmp_path: Path) -> None:
+    write_json(tmp_path / "evaluation.json", result.to_mapping())
+    read = read_json(tmp_path / "evaluation.json")
+    assert read == result.to_mapping()
+    assert isinstance(read, dict)
+    assert read["posterior"]["share"]["value"] == result.posterior.share.value
+    assert read["provenance"]["config"]["hidden"] == 8
+    assert read["subsampled"] is False
+    assert read["protocol"] == result.protocol
+
+
+def test_a_limit_below_one_is_refused(vae: VAE) -> None:
+    with pytest.raises(ConfigError, match="test_limit"):
+        evaluate(vae, DATA, test_limit=0)
