@@ -52,6 +52,8 @@ def measure(options: argparse.Namespace, nodes: int, batch_size: int) -> dict[st
     device = torch.device(options.device)
     task = GenericTask("scaling", ("start", "end", *LABELS), nodes, virtual_start=False, virtual_end=False)
     vae = dvae.models.build("dvae", task, hidden=options.hidden, latent=32, seed=0).to(device)
+    with torch.no_grad():
+        vae.decoder.vertex_second.bias[1] = -1e4  # an untrained decoder would end early: decode graphs of full size
     graphs = random_graphs(batch_size, nodes, seed=0).to(device)
     noise = torch.randn(batch_size, 32, device=device)
     if device.type == "cuda":

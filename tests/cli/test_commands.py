@@ -62,9 +62,7 @@ def test_data_writes_samples_and_data_sets(call: Call, tmp_path: Path, pipelines
     assert sorted(map(key, load_jsonl(copy))) == sorted(map(key, load_jsonl(pipelines)))
 
 
-def test_a_run_keeps_its_settings_and_is_resumed_with_nothing_else(
-    call: Call, pipelines: Path, tmp_path: Path
-) -> None:
+def test_a_run_keeps_its_settings_and_is_resumed_with_nothing_else(call: Call, pipelines: Path, tmp_path: Path) -> None:
     from dvae.cli.runs import RunConfig
 
     run = tmp_path / "run"
@@ -90,9 +88,7 @@ def test_a_file_of_settings_starts_a_run_and_words_change_it(call: Call, pipelin
         f'task = "file:{pipelines}"\nsize = 20\n[model]\nhidden = 8\nlatent = 3\n[training]\nepochs = 9\n'
     )
     run = tmp_path / "run"
-    done = answer(
-        call("train", "--config", config, "--run", run, "--set", "training.epochs=1", "--size", 10, "--json")
-    )
+    done = answer(call("train", "--config", config, "--run", run, "--set", "training.epochs=1", "--size", 10, "--json"))
     assert (done["epochs"], done["graphs"]) == (1, 9)
 
 
@@ -177,9 +173,7 @@ def test_weights_of_the_original_become_a_run(call: Call, tmp_path: Path) -> Non
         pytest.skip("the golden files are not here")
     with numpy.load(golden, allow_pickle=False) as arrays:
         state = {
-            name.removeprefix("param/"): torch.from_numpy(arrays[name])
-            for name in arrays
-            if name.startswith("param/")
+            name.removeprefix("param/"): torch.from_numpy(arrays[name]) for name in arrays if name.startswith("param/")
         }
     torch.save(state, tmp_path / "original.pth")
     words = ("import-checkpoint", tmp_path / "original.pth", tmp_path / "run", "--original", "dvae_bn")

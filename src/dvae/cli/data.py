@@ -38,12 +38,11 @@ def data(
 
     Try: dvae data asia --size 20000, or dvae data enas6 --sample 100 --out some.jsonl
     """
-    from dvae import tasks
     from dvae.dag import ScoredDag, write_jsonl
 
     answers.check_outputs(out, None)
     path = Path(name) if inputs.is_file_name(name) else None
-    meaning = tasks.get(name) if path is None else inputs.task_of_file(path, task)
+    meaning = inputs.get_task(name) if path is None else inputs.task_of_file(path, task)
     if sample is not None:
         dags = meaning.sample(sample, seed)
         answers.give_dags(dags, [meaning.is_valid(dag) for dag in dags], out, None, json)

@@ -21,12 +21,12 @@ def import_checkpoint(
 
     Try: dvae import-checkpoint model_checkpoint100.pth runs/original --original dvae --task enas6
     """
-    from dvae import compat, tasks
+    from dvae import compat
     from dvae.cli import runs
 
     runs.check_free(run)
     name = inputs.task_name(task)
-    meaning = tasks.get(name)
+    meaning = inputs.get_task(name)
     state = compat.read_original(file)
     vae = compat.from_original(original, state, meaning.num_types, meaning.max_nodes, task=meaning)
     vae.save(run)

@@ -33,15 +33,26 @@ def task_name(text: str) -> str:
     return text
 
 
-def task_of_file(path: Path, task: str | None) -> Task:
-    """The task named, or the smallest one that holds the DAGs of the file."""
+def get_task(name: str) -> Task:
+    """The task called `name`; what is wrong with a file of DAGs is said with its name."""
     from dvae import tasks
 
+    try:
+        return tasks.get(name)
+    except TaskError as error:
+        path = name.removeprefix("file:")
+        if path == name or path in str(error):
+            raise
+        raise FormatError(f"{path}: {error}") from None
+
+
+def task_of_file(path: Path, task: str | None) -> Task:
+    """The task named, or the smallest one that holds the DAGs of the file."""
     if task is not None:
-        return tasks.get(task_name(task))
+        return get_task(task_name(task))
     if path.suffix == ".txt":
         raise TaskError(f"{path}: the original text format needs its task: add --task enas6 or --task asia")
-    return tasks.get(f"file:{path}")
+    return get_task(f"file:{path}")
 
 
 def read_dags(path: Path, task: Task) -> list[ScoredDag]:

@@ -18,10 +18,9 @@ def models(
 
     Any encoder goes with any decoder: --model ENCODER+DECODER. Try: dvae models --task enas6
     """
-    from dvae import tasks
     from dvae.models.zoo import DECODERS, ENCODERS, MODELS, build
 
-    meaning = tasks.get(inputs.task_name(task))
+    meaning = inputs.get_task(inputs.task_name(task))
     table = []
     for name, entry in MODELS.items():
         parameters = sum(parameter.numel() for parameter in build(name, meaning).parameters())

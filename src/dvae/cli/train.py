@@ -73,7 +73,6 @@ def train(
 
     Try: dvae train --task asia --run runs/asia --size 20000 --epochs 5
     """
-    from dvae import tasks
     from dvae.cli import runs
     from dvae.config import parse_override, with_overrides
     from dvae.training import fit
@@ -103,7 +102,7 @@ def train(
         if config is not None:
             raise ConfigError("--config does not go with --resume: the run has its own run.toml")
         runs.check_resumable(run, started, settings)
-    meaning = tasks.get(settings.task)
+    meaning = inputs.get_task(settings.task)
     graphs = meaning.batch(settings.dataset(meaning).train.dags)
     vae = settings.new_model(meaning)
     with _kept(run, settings):
