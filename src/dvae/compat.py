@@ -58,15 +58,17 @@ def _linear(reader: _Reader, source: str, target: str, inputs: int = 1, outputs:
     return {f"{target}.weight": weight, f"{target}.bias": bias}
 
 
-def _gru(reader: _Reader, source: str, target: str) -> dict[str, Tensor]:
+def _gru(reader: _Reader, source: str, target: str, layer: str = "", inputs: int = 0) -> dict[str, Tensor]:
     """torch's order of gates is reset, update, candidate; our input product starts with the candidate."""
     state = {}
     for part in ("weight_ih", "bias_ih", "weight_hh", "bias_hh"):
-        value = reader.take(f"{source}.{part}")
+        value = reader.take(f"{source}.{part}{layer}")
         if part.endswith("ih"):
             value = value.roll(value.shape[0] // 3, 0)
         state[f"{target}.{part}"] = pad_blocks(value, 0, 3)
     state[f"{target}.weight_hh"] = pad_blocks(state[f"{target}.weight_hh"], 1)
+    if inputs:
+        state[f"{target}.weight_ih"] = pad_blocks(state[f"{target}.weight_ih"], 1, inputs)
     return state
 
 
@@ -131,11 +133,55 @@ def _dvae_bn(reader: _Reader, hidden: int) -> dict[str, Tensor]:
     return state | _posterior(reader) | _dvae_decoder(reader, 3)
 
 
+EDGE = tuple(f"add_edge.{layer}.{part}" for layer in (0, 2) for part in ("weight", "bias"))
+EDGES = tuple(f"add_edges.{layer}.{part}" for layer in (0, 2) for part in ("weight", "bias"))
+
+
+def _svae_encoder(reader: _Reader) -> dict[str, Tensor]:
+    return _gru(reader, "grue", "encoder.gru", "_l0", inputs=1)
+
+
+def _string_decoder(reader: _Reader) -> dict[str, Tensor]:
+    """What the decoders of S-VAE and GraphRNN have in common."""
+    state = _gru(reader, "grud", "decoder.gru", "_l0", inputs=1)
+    state |= _linear(reader, "fc3", "decoder.start", inputs=0)
+    state |= _linear(reader, "add_vertex.0", "decoder.vertex_first")
+    return state | _linear(reader, "add_vertex.2", "decoder.vertex_second")
+
+
+def _svae_decoder(reader: _Reader) -> dict[str, Tensor]:
+    state = _string_decoder(reader)
+    state |= _linear(reader, "add_edges.0", "decoder.edges_first")
+    return state | _linear(reader, "add_edges.2", "decoder.edges_second")
+
+
+def _svae(reader: _Reader, hidden: int) -> dict[str, Tensor]:
+    return _svae_encoder(reader) | _posterior(reader) | _svae_decoder(reader)
+
+
+def _graphrnn(reader: _Reader, hidden: int) -> dict[str, Tensor]:
+    state = _svae_encoder(reader) | _posterior(reader) | _string_decoder(reader)
+    state |= _gru(reader, "grud_edge", "decoder.edge_gru", "_l0")
+    state |= _linear(reader, "add_edge.0", "decoder.edge_first")
+    state |= _linear(reader, "add_edge.2", "decoder.edge_second", outputs=0)
+    reader.drop(*EDGES)
+    return state
+
+
+def _dvae_fast(reader: _Reader, hidden: int) -> dict[str, Tensor]:
+    state = _dvae_encoder(reader, hidden, bidirectional=True) | _posterior(reader) | _svae_decoder(reader)
+    reader.drop(*EDGE)
+    return state
+
+
 # name -> (our model, the task whose hints fit, settings, translation)
 ORIGINALS: dict[str, tuple[str, str, dict[str, Any], Callable[[_Reader, int], dict[str, Tensor]]]] = {
     "dvae": ("dvae", "enas", {"bidirectional": True}, lambda r, h: _dvae(r, h, True)),
     "dvae_unidirectional": ("dvae", "enas", {"bidirectional": False}, lambda r, h: _dvae(r, h, False)),
     "dvae_bn": ("dvae", "bayesnet", {}, _dvae_bn),
+    "svae": ("svae", "enas", {}, _svae),
+    "graphrnn": ("graphrnn", "enas", {}, _graphrnn),
+    "dvae_fast": ("dvae-fast", "enas", {"bidirectional": True, "edge_width": None}, _dvae_fast),
 }
 HINTS = {"enas": EnasTask.hints, "bayesnet": BayesNetTask.hints}
 

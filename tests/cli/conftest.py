@@ -15,6 +15,7 @@ from dvae.cli.main import app
 TINY = ("--set", "model.hidden=10", "--set", "model.latent=4")
 
 Call = Callable[..., Result]
+Refused = Callable[..., str]
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +56,7 @@ def run(call: Call, pipelines: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.fixture
-def refused(call: Call, tmp_path: Path) -> Callable[..., str]:
+def refused(call: Call, tmp_path: Path) -> Refused:
     """Runs what must be refused and gives the sentence that says why; nothing may be left in `tmp_path`."""
 
     def check(*words: object) -> str:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import gzip
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from .conftest import TINY, Call
-
-Refused = Callable[..., str]
+from .conftest import TINY, Call, Refused
 
 GOOD = '{"types": ["load", "clean"], "edges": [[0, 1]]}\n'
 BAD_LINES = {

@@ -18,9 +18,7 @@ Script = Callable[[Tensor, torch.Generator], Sequence[Dag]]
 class ScriptedVae(nn.Module):
     """The mean of a graph is its entry in `means`; `script` decodes latents, repeated copies times."""
 
-    def __init__(
-        self, task: Task, dags: Sequence[Dag], means: Tensor, deviation: float, script: Script
-    ) -> None:
+    def __init__(self, task: Task, dags: Sequence[Dag], means: Tensor, deviation: float, script: Script) -> None:
         super().__init__()
         self.task, self.means, self.deviation, self.script = task, means, deviation, script
         self.device = torch.device("cpu")

@@ -65,8 +65,7 @@ def test_sizes_give_the_share_of_all_observations_and_still_cover_it() -> None:
     truth = float((sizes * chance).sum() / sizes.sum())
     successes = random.binomial(sizes, chance)
     covered = [
-        covers(clustered_proportion(row / size, size), truth)
-        for row, size in zip(successes, sizes, strict=True)
+        covers(clustered_proportion(row / size, size), truth) for row, size in zip(successes, sizes, strict=True)
     ]
     assert 0.93 <= np.mean(covered) <= 0.97
 

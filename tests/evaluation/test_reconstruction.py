@@ -41,9 +41,7 @@ def test_the_share_is_the_script_s_and_its_interval_is_over_graphs() -> None:
 
 
 @pytest.mark.parametrize("mode", ["posterior", "mean"])
-def test_blocks_change_nothing_and_bound_what_is_decoded_at_once(
-    mode: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_change_nothing_and_bound_what_is_decoded_at_once(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, blocks = known_shares(4, {2: 1}), known_shares(4, {2: 1})
     expected = reconstruction(whole, DAGS, encodings=3, decodings=4, mode=mode)
     monkeypatch.setitem(measuring.NODES_AT_ONCE, "cpu", 2 * 12 * ENAS.max_nodes)

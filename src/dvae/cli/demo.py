@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 TRAINING_SHARE = 0.85  # of the time; the rest is for sampling the data, measuring and drawing
 TEST_NETWORKS = 200
+PRIOR_LATENTS = 500
 PAIRS_DRAWN = 6
 SAMPLES_DRAWN = 12
 NETWORKS = "networks.jsonl"
@@ -49,7 +50,7 @@ def demo(
         raise typer.Exit(INTERRUPTED)
     answers.remark(f"How good is it? On {TEST_NETWORKS} test networks it has not seen, and on the prior:")
     measured = evaluation.evaluate(
-        vae, data, test_limit=TEST_NETWORKS, encodings=5, decodings=5, prior_latents=500, prior_decodings=4,
+        vae, data, test_limit=TEST_NETWORKS, encodings=5, decodings=5, prior_latents=PRIOR_LATENTS, prior_decodings=4,
         progress=True,
     )  # fmt: skip
     pictures = _draw(run, vae, data)
@@ -75,7 +76,7 @@ def _settings(minutes: float) -> RunConfig:
             batch_size=64,
             learning_rate=2e-3,
             plateau_factor=0.5,
-            plateau_patience=1,
+            plateau_patience=0,
             time_budget=60 * minutes * TRAINING_SHARE,
         ),
     )

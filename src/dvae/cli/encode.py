@@ -23,11 +23,10 @@ def encode(
 
     Without --out, one JSON object a line is printed. Try: dvae encode runs/asia my.jsonl --out latents.npz
     """
-    from dvae.cli import latents
-    from dvae.models import load
+    from dvae.cli import latents, runs
 
     answers.check_ending(out, latents.ENDINGS, "a list of latents")
-    vae = load(run, device=options.available(device))
+    vae = runs.load_model(run, device)
     posterior = vae.encode([item.dag for item in inputs.read_dags(file, vae.task)])
     mean, logvar = (part.double().cpu().numpy() for part in posterior)
     if out is not None:

@@ -31,10 +31,9 @@ def evaluate(
     from dvae import evaluation
     from dvae.cli import runs
     from dvae.files import write_json
-    from dvae.models import load
 
     settings = runs.read(run)
-    vae = load(run, device=options.available(device))
+    vae = runs.load_model(run, device)
     measured = evaluation.evaluate(vae, settings.dataset(vae.task), test_limit=test_limit, seed=seed, progress=True)
     write_json(run / FILE, measured.to_mapping())
     if json:

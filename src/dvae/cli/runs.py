@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dvae.cli import inputs, options
 from dvae.config import check, read_toml, to_mapping, to_toml
 from dvae.dag import ScoredDags
-from dvae.errors import ConfigError, MissingError
+from dvae.data import split
+from dvae.errors import CheckpointError, ConfigError, MissingError
 from dvae.files import write_text
-from dvae.models import VAE, ModelConfig, build, storage
+from dvae.models import VAE, ModelConfig, build, load, storage
 from dvae.tasks import Task
 from dvae.training import TrainingConfig, checkpoint
 from dvae.training.loop import METRICS, TRAINING
@@ -39,18 +41,25 @@ class RunConfig:
 
     def dataset(self, task: Task) -> ScoredDags:
         """The data set of the run, for `task`."""
-        from dvae.cli.inputs import read_dags
-        from dvae.data import split
-
         if self.data is None:
             return task.dataset(size=self.size, seed=self.data_seed)
-        return split(self.data, read_dags(Path(self.data), task), self.size)
+        return split(self.data, inputs.read_dags(Path(self.data), task), self.size)
 
 
 def read(run: Path) -> RunConfig:
     if not (run / FILE).is_file():
         raise MissingError(f"{run} holds no run ({FILE} is not there); start one with: dvae train")
     return read_toml(RunConfig, run / FILE)
+
+
+def load_model(run: Path, device: str) -> VAE:
+    """The model of a run; what is wrong with its files is said with their place."""
+    try:
+        return load(run, device=options.available(device))
+    except CheckpointError as error:
+        if str(run) in str(error):
+            raise
+        raise CheckpointError(f"{run}: {error}") from None
 
 
 def write(run: Path, config: RunConfig) -> None:

@@ -26,9 +26,9 @@ def sample(
 
     Try: dvae sample runs/asia --count 12 --draw new.svg --out new.jsonl
     """
-    from dvae.models import load
+    from dvae.cli import runs
 
     answers.check_outputs(out, draw)
-    vae = load(run, device=options.available(device))
+    vae = runs.load_model(run, device)
     batch = vae.decode_batch(vae.prior(count, seed=seed), greedy=greedy, seed=seed, valid=valid)
     answers.give_dags(vae.task.unbatch(batch), vae.task.valid(batch).tolist(), out, draw, json)

@@ -14,12 +14,21 @@ from dvae.models import storage
 from dvae.models.aggregation import Aggregation, build_aggregation
 from dvae.models.config import PRESETS, ModelConfig, Preset
 from dvae.models.decoders.dvae import DvaeDecoder
+from dvae.models.decoders.graphrnn import GraphRnnDecoder
+from dvae.models.decoders.smp import SmpDecoder
+from dvae.models.decoders.svae import SvaeDecoder
 from dvae.models.encoders.dvae import DvaeEncoder
+from dvae.models.encoders.gcn import GcnEncoder
+from dvae.models.encoders.smp import SmpEncoder
+from dvae.models.encoders.svae import SvaeEncoder
 from dvae.models.features import NodeFeatures
 from dvae.models.gru import GruUpdate
 from dvae.models.parts import Decoder, Encoder
 from dvae.models.vae import VAE
 from dvae.tasks import Task
+
+
+SIMULTANEOUS_ROUNDS = 3  # of D-VAE (SMP) and DeepGMG
 
 
 @dataclass(frozen=True)
@@ -46,26 +55,77 @@ def dvae_encoder(plan: Blueprint, shared: Aggregation) -> Encoder:
 
 
 def dvae_decoder(plan: Blueprint, shared: Aggregation) -> Decoder:
+    return DvaeDecoder(shared, plan.update(), **_decoder_settings(plan))
+
+
+def _decoder_settings(plan: Blueprint) -> dict[str, Any]:
     config, hints, task = plan.config, plan.task.hints, plan.task
-    return DvaeDecoder(
-        shared,
-        plan.update(),
-        num_types=task.num_types,
-        max_nodes=task.max_nodes,
-        hidden=config.hidden,
-        latent=config.latent,
-        edge_width=config.edge_width or config.hidden * (1 if hints.edge_context else 4),
-        edge_context=hints.edge_context,
-        graph_state=hints.graph_state,
-        end_edges=hints.end_edges,
-    )
+    return {
+        "num_types": task.num_types,
+        "max_nodes": task.max_nodes,
+        "hidden": config.hidden,
+        "latent": config.latent,
+        "edge_width": config.edge_width or config.hidden * (1 if hints.edge_context else 4),
+        "edge_context": hints.edge_context,
+        "graph_state": hints.graph_state,
+        "end_edges": hints.end_edges,
+    }
+
+
+def smp_encoder(plan: Blueprint, shared: Aggregation) -> Encoder:
+    config, hints = plan.config, plan.task.hints
+    bidirectional = hints.bidirectional if config.bidirectional is None else config.bidirectional
+    backward = (plan.aggregation(), plan.update()) if bidirectional else None
+    readout, rounds = config.readout or hints.readout, config.rounds or SIMULTANEOUS_ROUNDS
+    return SmpEncoder(shared, plan.update(), backward, readout, config.hidden, rounds)
+
+
+def smp_decoder(plan: Blueprint, shared: Aggregation) -> Decoder:
+    rounds = plan.config.rounds or SIMULTANEOUS_ROUNDS
+    return SmpDecoder(shared, plan.update(), rounds=rounds, **_decoder_settings(plan))
+
+
+def gcn_encoder(plan: Blueprint, shared: Aggregation) -> Encoder:
+    rounds = plan.config.rounds or plan.task.hints.gcn_rounds
+    return GcnEncoder(plan.features, plan.config.hidden, rounds)
+
+
+def svae_encoder(plan: Blueprint, shared: Aggregation) -> Encoder:
+    return SvaeEncoder(plan.features, max_nodes=plan.task.max_nodes, hidden=plan.config.hidden)
+
+
+def svae_decoder(plan: Blueprint, shared: Aggregation) -> Decoder:
+    return SvaeDecoder(**_string_settings(plan))
+
+
+def graphrnn_decoder(plan: Blueprint, shared: Aggregation) -> Decoder:
+    return GraphRnnDecoder(plan.features, **_string_settings(plan))
+
+
+def _string_settings(plan: Blueprint) -> dict[str, Any]:
+    """What the decoders that write node strings have in common."""
+    config, task = plan.config, plan.task
+    return {
+        "num_types": task.num_types,
+        "max_nodes": task.max_nodes,
+        "hidden": config.hidden,
+        "latent": config.latent,
+        "edge_width": config.edge_width or config.hidden,
+        "end_edges": task.hints.end_edges,
+    }
 
 
 ENCODERS: dict[str, Callable[[Blueprint, Aggregation], Encoder]] = {
     "dvae": dvae_encoder,
+    "smp": smp_encoder,
+    "gcn": gcn_encoder,
+    "svae": svae_encoder,
 }
 DECODERS: dict[str, Callable[[Blueprint, Aggregation], Decoder]] = {
     "dvae": dvae_decoder,
+    "smp": smp_decoder,
+    "svae": svae_decoder,
+    "graphrnn": graphrnn_decoder,
 }
 
 
@@ -85,6 +145,36 @@ MODELS: dict[str, Entry] = {
         "dvae",
         "Zhang et al., NeurIPS 2019",
         "computations on DAGs: the model of the paper, start here",
+    ),
+    "dvae-smp": Entry(
+        "smp",
+        "smp",
+        "Zhang et al., NeurIPS 2019, table 3",
+        "an ablation: nodes update all at once, three rounds, in place of topological order",
+    ),
+    "gcn": Entry(
+        "gcn",
+        "dvae",
+        "Kipf and Welling, ICLR 2017; Zhang et al., NeurIPS 2019",
+        "a baseline that encodes local structure, with D-VAE's decoder",
+    ),
+    "svae": Entry(
+        "svae",
+        "svae",
+        "Bowman et al., CoNLL 2016; Zhang et al., NeurIPS 2019",
+        "a baseline that reads and writes a DAG as a sequence of node strings; fast, tied to one node order",
+    ),
+    "graphrnn": Entry(
+        "svae",
+        "graphrnn",
+        "You et al., ICML 2018; Zhang et al., NeurIPS 2019",
+        "a baseline that writes node strings bit by bit, each edge seeing those before it",
+    ),
+    "dvae-fast": Entry(
+        "dvae",
+        "svae",
+        "Zhang et al., NeurIPS 2019, table 3",
+        "larger DAGs: D-VAE's encoder with a decoder of linear cost",
     ),
 }
 
