@@ -93,6 +93,14 @@ def test_a_file_of_settings_starts_a_run_and_words_change_it(call: Call, pipelin
     assert (done["epochs"], done["graphs"]) == (1, 9)
 
 
+def test_a_file_of_settings_may_serve_many_tasks(call: Call, pipelines: Path, tmp_path: Path) -> None:
+    config = tmp_path / "small.toml"
+    config.write_text("[model]\nhidden = 8\nlatent = 3\n[training]\nepochs = 1\n")
+    for name, words in {"own": ("--data", pipelines), "asia": ("--task", "asia", "--size", 10)}.items():
+        done = answer(call("train", "--config", config, "--run", tmp_path / name, *words, "--json"))
+        assert done["epochs"] == 1
+
+
 def test_own_dags_go_the_whole_way(call: Call, run: Path, pipelines: Path, tmp_path: Path) -> None:
     measured = answer(call("evaluate", run, "--test-limit", 2, "--json"))
     assert 0 <= measured["prior"]["validity"]["value"] <= 1

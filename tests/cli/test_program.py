@@ -17,6 +17,9 @@ from .conftest import TINY, Call
 PROGRAM = [sys.executable, "-c", "from dvae.cli.main import main; main()"]
 
 
+COMMANDS = ("data", "train", "evaluate", "encode", "decode", "sample", "import-checkpoint", "models", "draw", "demo")
+
+
 def test_help_loads_nothing_heavy() -> None:
     code = (
         "import sys\n"
@@ -28,7 +31,7 @@ def test_help_loads_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    for command in ("demo", "train", "evaluate", "import-checkpoint"):
+    for command in COMMANDS:
         assert command in done.stdout
 
 
@@ -37,8 +40,7 @@ def test_the_version_is_told(call: Call) -> None:
 
 
 def test_every_command_has_help(call: Call) -> None:
-    commands = "data train evaluate encode decode sample import-checkpoint models draw demo".split()
-    for command in commands:
+    for command in COMMANDS:
         result = call(command, "--help")
         assert result.exit_code == 0
         assert "Usage" in result.stdout

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from dvae.compat import from_original
+from dvae.dag import Dag
 from dvae.models.decoders import dvae as dvae_decoder
 from dvae.models.decoders.dvae import DvaeDecoder
 from dvae.models.vae import VAE
@@ -87,7 +88,7 @@ def test_the_plain_gated_sum_of_generic_tasks_is_the_papers(bidirectional: bool,
     close(vae.reconstruction_nll(batch, z), expected)
 
 
-def oracle_loss(oracle: Oracle, graphs: list, noise: Tensor) -> Tensor:
+def oracle_loss(oracle: Oracle, graphs: list[Dag], noise: Tensor) -> Tensor:
     total = noise.new_zeros(())
     for graph, row in zip(graphs, noise, strict=True):
         mean, logvar = oracle.encode(graph)
@@ -103,14 +104,32 @@ def as_our_gradients(name: str, state: dict[str, Tensor]) -> VAE:
     return from_original(name, gradients, NUM_TYPES, MAX_NODES)
 
 
+JOINLESS = {
+    "two nodes": [Dag((0, 1), ((0, 1),))],
+    "no edges": [Dag((0, 2, 3, 1))],
+    "chains": [Dag((0, 2, 3, 1), ((0, 1), (1, 2), (2, 3))), Dag((0, 4, 1), ((0, 1), (1, 2)))],
+    "a tree": [Dag((0, 2, 3, 4, 2, 1), ((0, 1), (0, 2), (1, 3), (1, 4), (2, 5)))],
+}
+
+
+@pytest.mark.parametrize("graphs", JOINLESS)
+@pytest.mark.parametrize("name", NAMES)
+def test_graphs_without_a_node_of_two_predecessors(name: str, graphs: str, device: str) -> None:
+    """No state lies between a node's first and its last one; the likelihood and its gradients are there."""
+    check_gradients(name, 5, JOINLESS[graphs], device)
+
+
 @pytest.mark.parametrize("hidden", [5, 12])
 @pytest.mark.parametrize("name", NAMES)
 def test_all_gradients_are_those_of_the_plain_formulas(name: str, hidden: int, device: str) -> None:
+    graphs = model_graphs(10)
+    check_gradients(name, hidden, graphs + graphs[:3], device)  # equal graphs share computations; each counts
+
+
+def check_gradients(name: str, hidden: int, graphs: list[Dag], device: str) -> None:
     vae, oracle = pair(name, hidden=hidden)
     state = {key: value.clone().requires_grad_() for key, value in oracle.state.items()}
     slow = Oracle(oracle.kind, state, NUM_TYPES, MAX_NODES)
-    graphs = model_graphs(10)
-    graphs += graphs[:3]  # equal graphs share their computations; each still counts
     noise = latents(len(graphs))
     expected_loss = oracle_loss(slow, graphs, noise)
     expected_loss.backward()

@@ -32,7 +32,7 @@ def test_sixteen_graphs_are_learnt_by_heart() -> None:
     vae = build("dvae", task, hidden=32, latent=8, seed=0, readout="sum", noise_scale=0.0)
     batch = task.sample_batch(16, seed=0)
     assert len(set(task.keys(batch))) == 16
-    train(vae, graphs=batch, epochs=250, batch_size=16, learning_rate=1e-2)
+    train(vae, graphs=batch, epochs=200, batch_size=16, learning_rate=1e-2)
     decoded = vae.decode_batch(vae.encode(batch).mean, greedy=True)
     assert task.keys(decoded) == task.keys(batch)
 
@@ -192,8 +192,8 @@ def test_memory_stays_flat() -> None:
     def resident() -> float:
         return int(statm.read_text().split()[1]) * 4096 / 2**20
 
-    vae, graphs = model(hidden=32), data(64)
-    train(vae, graphs=graphs, epochs=5, batch_size=8)
+    vae, graphs = model(hidden=64), data(32)
+    train(vae, graphs=graphs, epochs=5, batch_size=16)
     before = resident()
-    train(vae, graphs=graphs, epochs=30, batch_size=8)
-    assert resident() - before < 16, "MiB more than before 240 steps"
+    train(vae, graphs=graphs, epochs=60, batch_size=16)
+    assert resident() - before < 16, "MiB more than before 120 steps"

@@ -44,8 +44,8 @@ def data(
     path = Path(name) if inputs.is_file_name(name) else None
     meaning = inputs.get_task(name) if path is None else inputs.task_of_file(path, task)
     if sample is not None:
-        dags = meaning.sample(sample, seed)
-        answers.give_dags(dags, [meaning.is_valid(dag) for dag in dags], out, None, json)
+        batch = meaning.sample_batch(sample, seed)
+        answers.give_dags(meaning.unbatch(batch), meaning.valid(batch).tolist(), out, None, json)
         return
     whole = _dataset(path, meaning, size, seed)
     if out is not None:

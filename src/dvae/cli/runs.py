@@ -23,9 +23,12 @@ CHANGEABLE = ("epochs", "time_budget", "early_stop", "checkpoint_seconds", "tens
 
 @dataclass(frozen=True)
 class RunConfig:
-    """All that a run depends on, but the device. `data` is a file that takes the place of the task's own data."""
+    """All that a run depends on, but the device. `data` is a file that takes the place of the task's own data.
 
-    task: str
+    A file of settings may leave the task to the command line, so that it serves many.
+    """
+
+    task: str = ""
     data: str | None = None
     size: int | None = None
     data_seed: int = 0
@@ -49,7 +52,9 @@ class RunConfig:
 def read(run: Path) -> RunConfig:
     if not (run / FILE).is_file():
         raise MissingError(f"{run} holds no run ({FILE} is not there); start one with: dvae train")
-    return read_toml(RunConfig, run / FILE)
+    settings = read_toml(RunConfig, run / FILE)
+    check(bool(settings.task), f"{run / FILE}: the setting 'task' is missing")
+    return settings
 
 
 def load_model(run: Path, device: str) -> VAE:

@@ -74,7 +74,7 @@ def train(
     Try: dvae train --task asia --run runs/asia --size 20000 --epochs 5
     """
     from dvae.cli import runs
-    from dvae.config import parse_override, with_overrides
+    from dvae.config import parse_override, read_toml, with_overrides
     from dvae.training import fit
 
     changes: dict[str, object] = {
@@ -97,7 +97,8 @@ def train(
     started = runs.read(run) if resume else None
     if started is None and not _is_helper():
         runs.check_free(run, "resume it with --resume, or choose another folder")
-    settings = with_overrides(started or _start(config, task, data), changes, "settings")
+    base = runs.RunConfig() if config is None else read_toml(runs.RunConfig, config)
+    settings = _about_something(with_overrides(started or base, changes, "settings"))
     if started is not None:
         if config is not None:
             raise ConfigError("--config does not go with --resume: the run has its own run.toml")
@@ -120,18 +121,15 @@ def train(
         raise typer.Exit(INTERRUPTED)
 
 
-def _start(config: Path | None, task: str | None, data: Path | None) -> RunConfig:
-    """Where a new run begins: the file of settings, or the defaults for the task or the data."""
-    from dvae.cli.runs import RunConfig
-    from dvae.config import read_toml
+def _about_something(settings: RunConfig) -> RunConfig:
+    """DAGs without a task are their own task."""
+    from dvae.config import replace
 
-    if config is not None:
-        return read_toml(RunConfig, config)
-    if task is not None:
-        return RunConfig(inputs.task_name(task))
-    if data is not None:
-        return RunConfig(inputs.task_name(f"file:{data}"))
-    raise ConfigError("there is nothing to train on: give --task, --data or --config")
+    if settings.task:
+        return settings
+    if settings.data is None:
+        raise ConfigError("there is nothing to train on: give --task or --data, or a --config that names one")
+    return replace(settings, task=f"file:{settings.data}", data=None)
 
 
 def _preset(name: str | None) -> dict[str, object]:

@@ -28,6 +28,9 @@ class ModelConfig:
     given_features: tuple[tuple[float, ...], ...] | None = None  # one vector a type, start and end first
     edge_width: int | None = None  # hidden width of f_add_edge
     rounds: int | None = None  # of simultaneous message passing, where a model uses it
+    layers: int | None = None  # stacked; as published, DAGNN 2 and PACE 3
+    attention_width: int = 32  # of PACE's Transformers, as published
+    dropout: float = 0.0  # in PACE's blocks, published with 0.15 (ENAS) and 0.25 (BN); resuming is exact without it
 
     def __post_init__(self) -> None:
         check(self.hidden >= 1, f"hidden must be at least 1, not {self.hidden}")
@@ -36,6 +39,12 @@ class ModelConfig:
         check(self.noise_scale >= 0, f"noise_scale must not be negative: {self.noise_scale}")
         check(self.feature_width >= 1, f"feature_width must be at least 1, not {self.feature_width}")
         check(self.rounds is None or self.rounds >= 1, f"rounds must be at least 1, not {self.rounds}")
+        check(self.layers is None or self.layers >= 1, f"layers must be at least 1, not {self.layers}")
+        check(
+            self.attention_width >= 8 and self.attention_width % 8 == 0,
+            f"attention_width must be a multiple of 8, the number of heads, not {self.attention_width}",
+        )
+        check(0 <= self.dropout < 1, f"dropout must be at least 0 and below 1, not {self.dropout}")
         check(
             (self.features == "given") == (self.given_features is not None),
             "given_features goes with features = 'given'",

@@ -54,17 +54,12 @@ class _Recur(torch.autograd.Function):
             if differentiable:
                 saved.append(step[1:])
         stacked = torch.stack(states)
-        ctx.saved, ctx.dtype, ctx.has_initial, ctx.num_kinds = (
-            saved,
-            dtype,
-            initial is not None,
-            input_gates.shape[0],
-        )
+        ctx.saved, ctx.dtype, ctx.num_kinds = saved, dtype, input_gates.shape[0]
         ctx.save_for_backward(stacked, index, initial, weight_hh)
         return stacked
 
     @staticmethod
-    def backward(ctx: Any, states_grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, states_grad: Tensor) -> tuple[Tensor | None, ...]:
         states, index, initial, weight_hh = ctx.saved_tensors
         dtype = ctx.dtype
         weight = shortened(weight_hh, dtype)
@@ -92,7 +87,7 @@ class _Recur(torch.autograd.Function):
         return (
             inputs_grad,
             None,
-            state_grad if ctx.has_initial else None,
+            None if initial is None else state_grad,
             _outer(fed.flatten(0, 1), received.flatten(0, 1), dtype),
             hidden_grads.sum((0, 1)),
             None,
@@ -150,9 +145,7 @@ class Recurrence(nn.Module):
         """The input products of 0 and 1, for a GRU whose input is one bit."""  # 2 3*hidden
         return torch.stack([self.bias_ih, self.bias_ih + self.weight_ih[:, 0]])
 
-    def forward(
-        self, input_gates: Tensor, initial: Tensor | None = None, *, index: Tensor | None = None
-    ) -> Tensor:
+    def forward(self, input_gates: Tensor, initial: Tensor | None = None, *, index: Tensor | None = None) -> Tensor:
         """All states (`recur`)."""  # time row hidden
         return recur(input_gates, initial, self.weight_hh, self.bias_hh, index=index)
 

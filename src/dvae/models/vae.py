@@ -78,6 +78,14 @@ class VAE(nn.Module):
         """How many numbers training moves (those that only align memory are not counted)."""
         return real_size(self)
 
+    def prepare(self, batch: DagBatch) -> DagBatch:
+        """The same graphs as this model's encoder wants to read them, its node order for one.
+
+        To be done once, before graphs are trained on; `encode` and `reconstruction_nll` do it themselves.
+        """
+        prepare = getattr(self.encoder, "prepare", None)
+        return batch if prepare is None else cast(DagBatch, prepare(batch))
+
     def posterior(self, batch: DagBatch) -> Posterior:
         vector = self.encoder(batch)
         return Posterior(self.mean(vector), self.logvar(vector))
@@ -182,6 +190,6 @@ class VAE(nn.Module):
         storage.save(folder, self, self.config, self.task)
 
     def _parts(self, dags: Sequence[Dag] | DagBatch) -> Iterator[DagBatch]:
-        batch = dags if isinstance(dags, DagBatch) else self.task.batch(dags)
+        batch = self.prepare(dags if isinstance(dags, DagBatch) else self.task.batch(dags))
         for part in batch.split(ENCODE_AT_ONCE.get(self.device.type, 1024)):
             yield part.to(self.device)

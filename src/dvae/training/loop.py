@@ -74,6 +74,7 @@ def fit(
     batch = data if isinstance(data, DagBatch) else vae.task.batch(data.dags if isinstance(data, DagSet) else data)
     if len(batch) == 0:
         raise ConfigError("there is no DAG to train on")
+    batch = vae.prepare(batch)
     trainer = _Trainer(vae, batch, config, fabric, None if run is None else Path(run))
     with _tf32(config.allows_tf32(vae.device)):
         result = trainer.run(resume, progress)

@@ -134,6 +134,7 @@ class CapturedEpoch:
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             for _ in range(WARM_UP):
+                self.number.zero_()
                 self._step()
         torch.cuda.current_stream().wait_stream(side)
         torch.cuda.synchronize()

@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from dvae.dag import DagBatch
 from dvae.models.aligned import AlignedLinear, aligned
+from dvae.models.decoders.dvae import DENSE_NODES
 from dvae.models.decoders.growth import EndEdges, draw_edges, grow, start_rows
 from dvae.models.decoders.svae import type_nll
 from dvae.models.features import NodeFeatures
@@ -42,6 +43,7 @@ class GraphRnnDecoder(nn.Module):
         self.num_types = num_types
         self.max_nodes = max_nodes
         self.end_edges = end_edges
+        self.static_shapes = max_nodes <= DENSE_NODES
         self.width = aligned(hidden)  # of a state in memory
         self.strings = NodeStrings(features, max_nodes)
         self.start = AlignedLinear(latent, hidden, input_blocks=0)
@@ -61,11 +63,11 @@ class GraphRnnDecoder(nn.Module):
         return types.sum(0) + self._edge_nll(states, counts, batch)
 
     def _edge_nll(self, states: Tensor, counts: Tensor, batch: DagBatch) -> Tensor:
-        """A row is a node of a graph. On a CPU rows of padding are left out; on a GPU shapes stay static."""
+        """A row is a node of a graph. Rows of padding are left out, except where shapes must be static."""
         bits = predecessor_bits(batch, self.max_nodes - 1).flatten(0, 1).T  # source row
         rows = states.flatten(0, 1)
         kept: Tensor | None = None
-        if batch.device.type == "cpu":
+        if self._on_demand(batch):
             kept = counts.flatten().nonzero().squeeze(1)
             bits, rows = bits[:, kept], rows[kept]
         before = functional.pad(bits[:-1], (0, 0, 1, 0)).long()
@@ -76,6 +78,10 @@ class GraphRnnDecoder(nn.Module):
         if kept is not None:
             nll = nll.new_zeros(counts.numel()).index_copy(0, kept, nll)
         return torch.where(counts, nll.view(counts.shape), 0.0).sum(0)
+
+    def _on_demand(self, batch: DagBatch) -> bool:
+        """Whether shapes may follow the data."""
+        return batch.device.type == "cpu" or not self.static_shapes
 
     def type_scores(self, states: Tensor) -> Tensor:
         scores: Tensor = self.vertex_second(torch.relu(self.vertex_first(states)))
@@ -116,9 +122,7 @@ class _Writer:
             gates = gru.bias_ih.expand(rows.count, -1)
         else:
             before = position - 1
-            strings = self.decoder.strings.join(
-                rows["types"][:, before], rows["adjacency"][:, :, before], state.dtype
-            )
+            strings = self.decoder.strings.join(rows["types"][:, before], rows["adjacency"][:, :, before], state.dtype)
             gates = gru.input_gates(strings)
         rows["state"] = gru.step(gates, state)
         return self.decoder.type_scores(rows["state"])

@@ -62,9 +62,7 @@ def grow(rows: Rows, writer: NodeWriter, sampling: Sampling, end_edges: EndEdges
     return batch.select(rows.row_of)
 
 
-def _choose_types(
-    rows: Rows, writer: NodeWriter, sampling: Sampling, position: int, end_edges: EndEdges
-) -> Tensor:
+def _choose_types(rows: Rows, writer: NodeWriter, sampling: Sampling, position: int, end_edges: EndEdges) -> Tensor:
     """The type of the next node of every row, after branching; finished rows get the end type."""
     last = position == rows["types"].shape[1] - 1
     if last and end_edges == "loose-ends":

@@ -34,6 +34,8 @@ class SvaeDecoder(nn.Module):
     too (the original code): they are always zero, and sampling never looks at them.
     """
 
+    static_shapes = True
+
     def __init__(
         self,
         *,

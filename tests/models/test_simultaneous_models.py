@@ -1,0 +1,281 @@
+"""GCN, D-VAE (SMP) and DeepGMG: all nodes at once, a fixed number of rounds."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import pytest
+import torch
+from hypothesis import given, settings
+from torch import Tensor
+
+from dvae.dag import Dag, DagBatch
+from dvae.models import VAE, build
+from dvae.models.decoders.dvae import DvaeDecoder
+from dvae.models.decoders.plan import DensePlan
+from dvae.tasks import BayesNetTask, EnasTask, RawTask, Task
+from models.examples import MAX_NODES, NUM_TYPES, generic_task, latents, model_graphs, pair, raw_batch, raw_dags
+from models.oracle import Oracle, Partial, Rules
+from strategies import dags, renumbered
+
+CLOSE = {"atol": 1e-10, "rtol": 1e-10}
+TASKS: dict[str, Task] = {
+    "enas": EnasTask(3),
+    "bayesnet": BayesNetTask("small", "ABCD"),
+    "generic": generic_task(),
+    "virtual ends": generic_task(virtual=True),
+    "sampled end edges": generic_task(sampled=True),
+    "raw": RawTask(5, 5),
+}
+MODELS = ("gcn", "dvae-smp", "gcn+smp", "smp+dvae", "deepgmg", "gcn+deepgmg", "deepgmg+smp")
+NAMED = ("gcn", "dvae-smp", "deepgmg")
+
+
+def small(name: str, task: Task, *, scale: float = 1.0, **options: object) -> VAE:
+    vae = build(name, task, hidden=5, latent=3, seed=0, **options).double()
+    with torch.no_grad():
+        for parameter in vae.parameters():
+            parameter.mul_(scale)
+    return vae
+
+
+def graphs_of(task: Task, count: int = 12) -> DagBatch:
+    """Graphs of a model of `task`, of all sizes."""
+    sizes = {"num_types": task.num_types, "max_nodes": task.max_nodes}
+    return raw_batch(model_graphs(count, **sizes), **sizes)
+
+
+# What every model promises
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("name", MODELS)
+def test_a_batch_is_the_loop_over_its_graphs_and_padding_changes_nothing(name: str, task: str) -> None:
+    vae = small(name, TASKS[task], scale=2.0)
+    batch, z = graphs_of(vae.task), latents(12)
+    mean, nll = vae.encode(batch).mean, vae.reconstruction_nll(batch, z)
+    assert bool(nll.isfinite().all())
+    for index in range(len(batch)):
+        alone, row = batch.select(slice(index, index + 1)), z[index : index + 1]
+        torch.testing.assert_close(vae.encode(alone).mean[0], mean[index], **CLOSE)
+        torch.testing.assert_close(vae.reconstruction_nll(alone, row)[0], nll[index], **CLOSE)
+    if vae.task.hints.aggregation != "gated-sum-position":
+        padded = batch.padded(batch.max_nodes + 2)
+        torch.testing.assert_close(vae.encode(padded).mean, mean, **CLOSE)
+        torch.testing.assert_close(vae.reconstruction_nll(padded, z), nll, **CLOSE)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("name", NAMED)
+def test_valid_decodings_of_an_untrained_model_are_all_valid(name: str, task: str) -> None:
+    vae = small(name, TASKS[task], scale=3.0)
+    z = latents(40, scale=3.0)
+    for greedy in (False, True):
+        batch = vae.decode_batch(z, copies=2, seed=0, greedy=greedy, valid=True)
+        assert len(batch) == 80
+        assert bool(vae.task.valid(batch).all())
+    assert len(set(vae.decode(z, copies=2, seed=0, valid=True))) > 5
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_seed_makes_decodings_repeatable(name: str) -> None:
+    vae = small(name, TASKS["generic"], scale=3.0)
+    z = latents(20)
+    first, again, other = (vae.decode(z, copies=3, seed=seed) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+    assert vae.decode(z, greedy=True) == [vae.decode(row[None], greedy=True)[0] for row in z]
+
+
+def loss_of(vae: VAE, batch: DagBatch, noise: Tensor) -> Tensor:
+    losses = vae(batch, noise)
+    return (losses.nll + 0.2 * losses.kl).sum()
+
+
+@pytest.mark.parametrize("task", ["enas", "bayesnet", "generic"])
+@pytest.mark.parametrize("name", NAMED)
+def test_the_gradient_is_that_of_the_loss(name: str, task: str) -> None:
+    vae = small(name, TASKS[task], scale=1.5)
+    batch, noise = graphs_of(vae.task, 6), latents(6)
+    loss_of(vae, batch, noise).backward()
+    chance = random.Random(0)
+    for key, parameter in vae.named_parameters():
+        assert parameter.grad is not None, f"{key} gets no gradient"
+        for entry in {int(parameter.grad.abs().argmax()), chance.randrange(parameter.numel())}:
+            with torch.no_grad():
+                flat = parameter.view(-1)
+                before, values = float(flat[entry]), []
+                for step in (1e-5, -1e-5):
+                    flat[entry] = before + step
+                    values.append(float(loss_of(vae, batch, noise)))
+                flat[entry] = before
+            slope = (values[0] - values[1]) / 2e-5
+            assert float(parameter.grad.view(-1)[entry]) == pytest.approx(slope, rel=1e-4, abs=1e-6), key
+
+
+# GCN
+
+
+def test_a_convolution_is_its_formula() -> None:
+    vae = small("gcn", RawTask(NUM_TYPES, MAX_NODES), rounds=2)
+    encoder, graph = vae.encoder, model_graphs(9)[5]
+    counts = [1 + len(predecessors) for predecessors in graph.predecessors()]
+    first = [encoder.weight[:, kind] for kind in graph.types]
+
+    def convolved(values: Sequence[Tensor]) -> list[Tensor]:
+        return [
+            sum(values[u] / (counts[u] * counts[v]) ** 0.5 for u in (*graph.predecessors()[v], v))
+            for v in range(len(graph))
+        ]
+
+    states = [torch.relu(value + encoder.bias) for value in convolved(first)]
+    states = [encoder.layers[0](value) for value in convolved(states)]
+    torch.testing.assert_close(encoder(raw_batch([graph]))[0], sum(states[1:-1]), **CLOSE)
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+def test_information_travels_one_edge_a_round(rounds: int) -> None:
+    """On a chain, a change of node 1 reaches exactly the nodes up to `rounds` edges downstream."""
+    task = RawTask(5, 8)
+    chain = tuple(pairwise(range(8)))
+    batch = task.batch([Dag((0, kind, 2, 3, 2, 3, 2, 1), chain) for kind in (2, 3)])
+    gcn = small("gcn", task, scale=2.0, rounds=rounds)
+    smp = small("dvae-smp", task, scale=2.0, rounds=rounds).encoder
+    both = [gcn.encoder.node_states(batch), smp.aggregation.propagate(smp.update, batch).states]
+    for states in both:
+        changed = ((states[0] - states[1]).abs().amax(1) > 1e-9).tolist()
+        assert changed == [1 <= node <= 1 + rounds for node in range(8)]
+
+
+PLAIN = generic_task(virtual=True, max_nodes=9, inner="abc")
+
+
+@pytest.mark.parametrize("name", NAMED)
+@given(dag=dags(labels="abc", min_nodes=2, max_nodes=6))
+@settings(max_examples=15)
+def test_isomorphic_dags_encode_alike(name: str, dag: Dag) -> None:
+    vae = small(name, PLAIN)
+    order = sorted(range(len(dag)), key=lambda node: (_depth(dag, node), -node))
+    other = renumbered(dag, order)
+    torch.testing.assert_close(*vae.encode([dag, other]).mean, **CLOSE)
+
+
+def _depth(dag: Dag, node: int) -> int:
+    return max((1 + _depth(dag, before) for before in dag.predecessors()[node]), default=0)
+
+
+# D-VAE (SMP) against the slow one
+
+
+@dataclass(frozen=True)
+class Grown(Partial):
+    context: Tensor | None = None
+
+    def with_node(self, kind: int, predecessors: Sequence[int], state: Tensor) -> Grown:
+        grown = super().with_node(kind, predecessors, state)
+        return Grown(grown.types, grown.edges, grown.states, self.context)
+
+
+@dataclass(frozen=True)
+class SmpOracle(Oracle):
+    """Recomputes every state of the whole partial graph, from nothing, before every decision."""
+
+    rounds: int = 3
+
+    def _begin(self, z: Tensor, kind: int) -> tuple[Tensor, Partial]:
+        context, partial = super()._begin(z, kind)
+        return context, Grown(partial.types, partial.edges, partial.states, context)
+
+    def _type_scores(self, partial: Partial) -> Tensor:
+        return super()._type_scores(replace(partial, states=tuple(self._states(partial))))
+
+    def _edge_score(self, partial, kind, received, source, context):
+        whole = self._states(partial.with_node(kind, received, context))
+        return super()._edge_score(replace(partial, states=tuple(whole[:-1])), kind, received, source, context)
+
+    def _new_state(self, partial, kind, received):
+        return self._states(partial.with_node(kind, received, partial.context))[-1]
+
+    def _states(self, partial: Partial) -> list[Tensor]:
+        return self._rounds(Dag(partial.types, partial.edges), "grud", "forward", partial.context)
+
+    def _sweep(self, graph: Dag, direction: str) -> list[Tensor]:
+        return self._rounds(graph, f"grue_{direction}", direction, None)
+
+    def _rounds(self, graph: Dag, gru: str, direction: str, first: Tensor | None) -> list[Tensor]:
+        neighbours = graph.predecessors() if direction == "forward" else graph.successors()
+        nothing = self.state["fc3.bias"].new_zeros(self.hidden)
+        incoming = [nothing] * len(graph)
+        for number in range(self.rounds + 1):
+            if number > 0:
+                messages = [self._message(direction, graph.types[u], u, states[u]) for u in range(len(graph))]
+                incoming = [sum((messages[u] for u in neighbours[v]), nothing) for v in range(len(graph))]
+            if first is not None:
+                incoming[0] = first
+            states = [self._gru(gru, kind, received) for kind, received in zip(graph.types, incoming, strict=True)]
+        return states
+
+
+def smp_pair(name: str, rounds: int = 3, **options: float) -> tuple[VAE, SmpOracle]:
+    plain, oracle = pair(name, **options)  # type: ignore[arg-type]
+    vae = build("dvae-smp", plain.task, config=plain.config, rounds=rounds).double()
+    state = {key.replace("aggregation.", "aggregation.inner."): value for key, value in plain.state_dict().items()}
+    vae.load_state_dict(state)
+    return vae, SmpOracle(oracle.kind, oracle.state, oracle.num_types, oracle.max_nodes, rounds)
+
+
+@pytest.fixture(params=["as it is", "static shapes"])
+def layout(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU lays out the decisions of teacher forcing in static shapes."""
+    if request.param == "static shapes":
+
+        def dense(self, start, states, messages, batch):
+            return self._dense_edge_nll(DensePlan.of(batch), start, states, messages, batch)
+
+        monkeypatch.setattr(DvaeDecoder, "_edge_nll", dense)
+
+
+@pytest.mark.usefixtures("layout")
+@pytest.mark.parametrize("rounds", [1, 3])
+@pytest.mark.parametrize("name", ["dvae", "dvae_unidirectional", "dvae_bn"])
+def test_smp_is_what_recomputing_everything_gives(name: str, rounds: int) -> None:
+    vae, oracle = smp_pair(name, rounds)
+    graphs, z = model_graphs(8), latents(8)
+    expected = torch.stack([oracle.encode(graph)[0] for graph in graphs])
+    torch.testing.assert_close(vae.encode(graphs).mean, expected, **CLOSE)
+    expected = torch.stack([oracle.nll(graph, row) for graph, row in zip(graphs, z, strict=True)])
+    torch.testing.assert_close(vae.reconstruction_nll(graphs, z), expected, **CLOSE)
+
+
+def test_rounds_are_not_a_sweep_unless_there_are_enough() -> None:
+    graphs, z = model_graphs(8), latents(8)
+    plain, _ = pair("dvae")
+    sweep = plain.reconstruction_nll(graphs, z)
+    few, _ = smp_pair("dvae", 2)
+    many, _ = smp_pair("dvae", MAX_NODES)
+    assert float((few.reconstruction_nll(graphs, z) - sweep).abs().max()) > 1e-4
+    torch.testing.assert_close(many.reconstruction_nll(graphs, z), sweep, **CLOSE)
+    torch.testing.assert_close(many.encode(graphs).mean, plain.encode(graphs).mean, **CLOSE)
+
+
+@pytest.mark.parametrize("name", ["dvae", "dvae_bn"])
+def test_smp_decodes_as_it_scores(name: str) -> None:
+    vae, oracle = smp_pair(name, 2, scale=3.0, seed=3, max_nodes=5)
+    z = latents(25, scale=3.0)
+    expected = [oracle.greedy(row) for row in z]
+    assert len(set(expected)) > 4
+    assert raw_dags(vae.decode_batch(z, greedy=True)) == expected
+    vae, oracle = smp_pair(name, 2, scale=1.5, num_types=4, max_nodes=4)
+    check_frequencies(raw_dags(vae.decode_batch(z[:1], copies=8000, seed=0), 4), oracle.outcomes(z[0]))
+
+
+def check_frequencies(drawn: Sequence[Dag], expected: dict[Dag, float], rules: Rules | None = None) -> None:
+    assert sum(expected.values()) == pytest.approx(1)
+    assert set(drawn) <= expected.keys()
+    counts, count = Counter(drawn), len(drawn)
+    for graph, share in expected.items():
+        assert abs(counts[graph] / count - share) < 5 * (share / count) ** 0.5 + 2 / count

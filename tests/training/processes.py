@@ -1,0 +1,19 @@
+"""Trains with several processes and saves the result. Called by test_processes.py, and again by each process."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from training.runs import data, model, train
+
+
+def main(folder: Path, devices: int, settings: dict) -> None:
+    vae = model(bidirectional=settings.pop("bidirectional", True)).double()
+    graphs = data(21)
+    train(vae, folder, devices=devices, graphs=graphs, **settings)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3]))
