@@ -54,9 +54,7 @@ def test_text_is_utf8_with_its_own_line_ends(tmp_path: Path) -> None:
 def test_json_keeps_the_order_of_keys(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     files.write_json(path, {"b": 1, "a": ["é", None, 0.1]})
-    assert (
-        path.read_text(encoding="utf-8") == '{\n  "b": 1,\n  "a": [\n    "é",\n    null,\n    0.1\n  ]\n}\n'
-    )
+    assert path.read_text(encoding="utf-8") == '{\n  "b": 1,\n  "a": [\n    "é",\n    null,\n    0.1\n  ]\n}\n'
     assert files.read_json(path) == {"b": 1, "a": ["é", None, 0.1]}
 
 

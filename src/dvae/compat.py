@@ -204,7 +204,11 @@ def from_original(name: str, state_dict: State, num_types: int, max_nodes: int, 
     if (task.num_types, task.max_nodes) != (num_types, max_nodes):
         raise CheckpointError(f"{task.name} has {task.num_types} types and {task.max_nodes} nodes, the weights not")
     reader = _Reader(name, state_dict)
-    state = translate(reader, hidden)
+    try:
+        state = translate(reader, hidden)
+    except (RuntimeError, IndexError) as error:
+        problem = str(error).splitlines()[0]
+        raise CheckpointError(f"the shapes are not those of the original {name} ({problem})") from error
     reader.close()
     edge_width = state_dict["add_edge.2.weight"].shape[1] if "add_edge.2.weight" in state_dict else None
     config = ModelConfig(hidden=hidden, latent=latent, edge_width=edge_width)

@@ -181,9 +181,7 @@ def test_without_torch_geometric_the_extra_is_named(monkeypatch: pytest.MonkeyPa
 
 
 # Few characters, but those that the syntax is made of.
-dot_label = st.text(st.sampled_from('ab0\\n"N\n\r;{}[]=->#/* <é'), max_size=8) | st.integers(
-    -(10**30), 10**30
-)
+dot_label = st.text(st.sampled_from('ab0\\n"N\n\r;{}[]=->#/* <é'), max_size=8) | st.integers(-(10**30), 10**30)
 
 
 @given(dags(labels=any_label | dot_label))

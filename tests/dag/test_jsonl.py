@@ -20,9 +20,7 @@ from strategies import any_label, dags
 GOOD = '{"types": ["in", 3, "out"], "edges": [[0, 1], [1, 2]], "score": 0.5}'
 GOOD_DAG = ScoredDag(Dag(("in", 3, "out"), ((0, 1), (1, 2))), 0.5)
 
-scored_dags = st.builds(
-    ScoredDag, dags(labels=any_label), st.none() | st.floats(allow_nan=False, allow_infinity=False)
-)
+scored_dags = st.builds(ScoredDag, dags(labels=any_label), st.none() | st.floats(allow_nan=False, allow_infinity=False))
 
 
 @pytest.fixture

@@ -23,9 +23,7 @@ from strategies import architectures, networks
 DATA = Path(os.environ.get("DVAE_DATA", Path(__file__).parents[2] / ".." / "shared" / "data"))
 ASIA = ("A", "S", "T", "L", "B", "E", "X", "D")
 GOOD_ENAS = "[[4], [0, 1], [2, 0, 1]], 0.73"
-ENAS_DAG = Dag(
-    ("input", "avg3", "conv3", "conv5", "output"), ((0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (3, 4))
-)
+ENAS_DAG = Dag(("input", "avg3", "conv3", "conv5", "output"), ((0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (3, 4)))
 
 
 def test_enas_rows_say_operations_and_skip_inputs() -> None:

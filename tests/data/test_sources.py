@@ -125,9 +125,7 @@ def test_files_are_read_in_the_format_of_their_task(tmp_path: Path) -> None:
 
 
 @pytest.mark.shared
-def test_the_papers_file_holds_its_19020_architectures(
-    shared_data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_papers_file_holds_its_19020_architectures(shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = shared_data / "enas" / "final_structures6.txt"
     if not path.is_file():
         pytest.skip(f"{path} is not there")

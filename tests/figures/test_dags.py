@@ -44,9 +44,7 @@ def test_svg_names_its_size_and_asks_for_nothing_from_elsewhere() -> None:
     assert "href" not in text
 
 
-@pytest.mark.parametrize(
-    "label", ['<b> & "c"', "]]>", "bell\x07", "lone \ud800", "two\nlines", "$a$ $b$", ""]
-)
+@pytest.mark.parametrize("label", ['<b> & "c"', "]]>", "bell\x07", "lone \ud800", "two\nlines", "$a$ $b$", ""])
 def test_any_label_can_be_drawn(label: str, tmp_path: Path) -> None:
     dag = Dag((label, "a longer label"), ((0, 1),))
     (first, _) = groups(to_svg(dag, [label]), "node")
@@ -165,9 +163,7 @@ def test_colours_depend_on_the_labels_alone() -> None:
 
 
 def test_text_is_legible_on_every_colour() -> None:
-    fills = [colour for _, colour in generic_style(["input", *range(21)]).colours] + list(
-        ARCHITECTURE.values()
-    )
+    fills = [colour for _, colour in generic_style(["input", *range(21)]).colours] + list(ARCHITECTURE.values())
     for fill in fills:
         light, dark = sorted([luminance(fill), luminance(text_colour(fill))], reverse=True)
         assert (light + 0.05) / (dark + 0.05) > 4

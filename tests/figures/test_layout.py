@@ -125,9 +125,7 @@ def test_the_same_dag_is_drawn_the_same_way() -> None:
 
 def test_hundreds_of_nodes_are_laid_out_in_seconds() -> None:
     draw = random.Random(0)
-    edges = {
-        (source, target) for target in range(1, 300) for source in draw.sample(range(target), min(target, 2))
-    }
+    edges = {(source, target) for target in range(1, 300) for source in draw.sample(range(target), min(target, 2))}
     start = time.process_time()
     layered(Dag(("n",) * 300, tuple(edges)))
     assert time.process_time() - start < 6

@@ -29,9 +29,7 @@ def model_graphs(count: int, num_types: int = NUM_TYPES, max_nodes: int = MAX_NO
     """Graphs of all sizes and densities, an empty and a complete one among them."""
     chance = random.Random(seed)
     graphs = [model_graph(chance, num_types, max_nodes, density) for density in (0.0, 1.0)]
-    graphs += [
-        model_graph(chance, num_types, chance.randint(2, max_nodes), chance.random()) for _ in range(count - 2)
-    ]
+    graphs += [model_graph(chance, num_types, chance.randint(2, max_nodes), chance.random()) for _ in range(count - 2)]
     return graphs
 
 

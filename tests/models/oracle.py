@@ -224,9 +224,7 @@ class Oracle:
         graph = partial.states[-1] if self.kind.graph_state == "last" else torch.stack(partial.states).sum(0)
         return self._linear("add_vertex.2", torch.relu(self._linear("add_vertex.0", graph)))
 
-    def _edge_score(
-        self, partial: Partial, kind: int, received: Sequence[int], source: int, context: Tensor
-    ) -> Tensor:
+    def _edge_score(self, partial: Partial, kind: int, received: Sequence[int], source: int, context: Tensor) -> Tensor:
         pair = [partial.states[source], self._new_state(partial, kind, received)]
         if self.kind.edge_context:
             pair.append(context)
@@ -235,9 +233,7 @@ class Oracle:
     def _new_state(self, partial: Partial, kind: int, received: Sequence[int]) -> Tensor:
         incoming = partial.states[0].new_zeros(self.hidden)
         for source in received:
-            incoming = incoming + self._message(
-                "forward", partial.types[source], source, partial.states[source]
-            )
+            incoming = incoming + self._message("forward", partial.types[source], source, partial.states[source])
         return self._gru("grud", kind, incoming)
 
     def _sweep(self, graph: Dag, direction: str) -> list[Tensor]:

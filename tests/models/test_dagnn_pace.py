@@ -10,7 +10,6 @@ import pytest
 import torch
 from scipy import stats
 from torch import Tensor, nn
-from torch.nn import functional
 
 import dvae
 from dvae.dag import Dag, DagBatch
@@ -80,7 +79,7 @@ def reordered(dag: Dag, chance: random.Random) -> Dag:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_batch_is_the_loop_over_its_graphs_and_padding_changes_nothing(name: str) -> None:
-    vae, batch, z = model(name), graphs(), latents(24)
+    vae, batch, z = model(name), graphs(12), latents(12)
     mean, nll = vae.encode(batch).mean, vae.reconstruction_nll(batch, z)
     assert len(set(batch.num_nodes.tolist())) > 3
     alone = torch.cat([vae.encode(part).mean for part in batch.split(1)])
@@ -109,14 +108,22 @@ def test_any_topological_order_encodes_alike(name: str, options: dict) -> None:
         torch.testing.assert_close(vae.reconstruction_nll(others, z), vae.reconstruction_nll(dags, z), **CLOSE)
 
 
-@pytest.mark.parametrize("name", ["dagnn", "pace"])
-def test_dags_that_differ_encode_differently(name: str) -> None:
-    task = generic_task(virtual=True, max_nodes=8)
+def test_pace_tells_dags_apart() -> None:
     dags = list({dag.canonical_key(): dag for dag in some_dags(60)}.values())
-    vae = livened(model(name, task, bidirectional=True, hidden=16, latent=8), 2.0)
+    vae = livened(model("pace", generic_task(virtual=True, max_nodes=8), hidden=16, latent=8), 2.0)
     mean = vae.encode(dags).mean
     apart = torch.cdist(mean, mean).fill_diagonal_(torch.inf)
-    assert float(apart.min()) > 1e-4
+    assert float(apart.min()) > 1e-3
+
+
+def test_dagnn_sees_kinds_of_predecessors_but_does_not_count_them() -> None:
+    """A softmax has weights that sum to one, so two equal predecessors are one; the gated sum of D-VAE counts."""
+    once, twice, other = Dag(("a",)), Dag(("a", "a")), Dag(("a", "b"))
+    for name, counts in (("dagnn", False), ("dvae", True)):
+        vae = livened(model(name, generic_task(virtual=True), bidirectional=True), 2.0)
+        mean = vae.encode([once, twice, other]).mean
+        assert torch.allclose(mean[0], mean[1], atol=1e-12) != counts
+        assert float((mean[0] - mean[2]).abs().max()) > 1e-3
 
 
 @pytest.mark.parametrize("name", ["dagnn", "pace", "pace+dvae", "dagnn+pace"])
@@ -143,20 +150,20 @@ def test_a_seed_repeats_weights_and_decodings(name: str) -> None:
     assert first.decode(z, seed=3) != first.decode(z, seed=4)
 
 
-@pytest.mark.parametrize("name", ["dagnn", "pace"])
-def test_sixteen_graphs_are_learned_by_heart(name: str) -> None:
+@pytest.mark.parametrize(("name", "rate"), [("dagnn", 1e-2), ("pace", 5e-3)])
+def test_sixteen_graphs_are_learned_by_heart(name: str, rate: float) -> None:
     task = EnasTask(4)
     batch = task.sample_batch(16, seed=0)
     vae = build(name, task, hidden=48, latent=16, seed=0)
-    optimizer = torch.optim.Adam(vae.parameters(), lr=5e-3)
-    for _ in range(250):
+    optimizer = torch.optim.Adam(vae.parameters(), lr=rate)
+    for _ in range(300):
         nll = vae(batch, torch.zeros(16, 16)).nll.mean()
-        if float(nll) < 0.05:
+        if nll.item() < 0.02:
             break
         optimizer.zero_grad()
         nll.backward()
         optimizer.step()
-    assert float(vae.reconstruction_nll(batch, vae.encode(batch).mean).mean()) < 0.1
+    assert float(vae.reconstruction_nll(batch, vae.encode(batch).mean).mean()) < 0.05
     assert task.keys(vae.decode_batch(vae.encode(batch).mean, greedy=True)) == task.keys(batch)
 
 
@@ -288,6 +295,7 @@ def test_a_node_feels_its_ancestors_and_no_other_node() -> None:
     assert felt > 200
 
 
+@torch.no_grad()
 def test_the_code_of_a_place_tells_all_sets_of_predecessors_apart() -> None:
     tokens = model("pace", attention_width=32).encoder.tokens
     assert isinstance(tokens, NodeTokens)
@@ -412,7 +420,7 @@ def test_the_parallel_likelihood_is_the_one_of_the_steps() -> None:
 def test_samples_follow_the_probabilities_of_the_steps(sampled: bool, copies: int) -> None:
     task = generic_task(sampled=sampled, max_nodes=4, inner="a")
     vae = livened(model("pace", task, latent=2), 1.5)
-    z, count = latents(1, latent=2), 12_000
+    z, count = latents(1, latent=2), 6_000
     batch = vae.decode_batch(z.expand(count // copies, -1), copies=copies, seed=1)
     counts = Counter(batch.to_dags(range(3)))
     expected = SlowPace(vae.decoder, z[0]).outcomes()
@@ -420,11 +428,14 @@ def test_samples_follow_the_probabilities_of_the_steps(sampled: bool, copies: in
     assert counts.keys() <= expected.keys()
     often = [dag for dag, share in expected.items() if share * count >= 5]
     assert len(often) > 10
-    observed, predicted = [counts[dag] for dag in often], [expected[dag] * count for dag in often]
-    observed, predicted = [*observed, count - sum(observed)], [*predicted, count - sum(predicted)]
-    assert stats.chisquare(observed, predicted).pvalue > 1e-3
+    rest = 1 - sum(expected[dag] for dag in often)
+    assert sum(count for dag, count in counts.items() if dag not in often) < 10 + 3 * rest * count
+    observed = [counts[dag] for dag in often]
+    scale = sum(observed) / sum(expected[dag] for dag in often)
+    assert stats.chisquare(observed, [expected[dag] * scale for dag in often]).pvalue > 1e-3
 
 
+@torch.no_grad()
 def test_greedy_decoding_takes_the_likelier_side_of_every_decision() -> None:
     vae = livened(model("pace"), 2.0)
     z = latents(8, scale=2.0)
@@ -525,7 +536,7 @@ def test_dropout_keeps_the_mean_of_what_it_thins() -> None:
     values = torch.ones(200_000, requires_grad=True)
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        thinned = layer(values)
+        thinned = layer(values).detach()
     assert float((thinned == 0).float().mean()) == pytest.approx(0.25, abs=0.01)
     assert float(thinned.mean()) == pytest.approx(1, abs=0.01)
-    assert functional.mse_loss(layer.eval()(values), values) == 0
+    assert torch.equal(layer.eval()(values), values)

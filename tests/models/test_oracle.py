@@ -98,9 +98,7 @@ def oracle_loss(oracle: Oracle, graphs: list[Dag], noise: Tensor) -> Tensor:
 
 def as_our_gradients(name: str, state: dict[str, Tensor]) -> VAE:
     """Gradients in the original's naming, moved to where our model keeps the weights they belong to."""
-    gradients = {
-        key: torch.zeros_like(value) if value.grad is None else value.grad for key, value in state.items()
-    }
+    gradients = {key: torch.zeros_like(value) if value.grad is None else value.grad for key, value in state.items()}
     return from_original(name, gradients, NUM_TYPES, MAX_NODES)
 
 
@@ -141,7 +139,11 @@ def check_gradients(name: str, hidden: int, graphs: list[Dag], device: str) -> N
     for key, parameter in vae.named_parameters():
         assert parameter.grad is not None, f"{key} gets no gradient"
         torch.testing.assert_close(
-            parameter.grad.cpu(), expected[key].detach(), atol=1e-10, rtol=1e-9, msg=lambda text, key=key: f"{key}: {text}"
+            parameter.grad.cpu(),
+            expected[key].detach(),
+            atol=1e-10,
+            rtol=1e-9,
+            msg=lambda text, key=key: f"{key}: {text}",
         )
 
 

@@ -59,7 +59,7 @@ def test_theorem_1_does_not_hold_for_messages_with_positions() -> None:
     assert one.canonical_key() == other.canonical_key()
     vae = build("dvae", EnasTask(2), hidden=6, latent=4, seed=0).double()
     posterior = vae.encode([one, other])
-    assert float((posterior.mean[0] - posterior.mean[1]).abs().max()) > 1e-3
+    assert float((posterior.mean[0] - posterior.mean[1]).abs().max()) > 1e-5
     plain = build("dvae", EnasTask(2), hidden=6, latent=4, seed=0, aggregation="gated-sum").double()
     posterior = plain.encode([one, other])
     torch.testing.assert_close(posterior.mean[0], posterior.mean[1], atol=1e-12, rtol=1e-12)

@@ -94,8 +94,6 @@ def test_an_undecodable_network_comes_back_as_it_is_and_is_not_valid() -> None:
 def test_validity_of_the_models_dags_is_validity_of_the_users(name: str) -> None:
     """Counting valid decodings as tensors or as DAGs is the same."""
     task = TASKS[name]
-    batch = untrained(task).decode_batch(
-        torch.randn(400, 4, generator=torch.Generator().manual_seed(3)), seed=0
-    )
+    batch = untrained(task).decode_batch(torch.randn(400, 4, generator=torch.Generator().manual_seed(3)), seed=0)
     one_by_one = [task.is_valid(dag) for dag in task.unbatch(batch)]
     assert task.valid(batch).tolist() == one_by_one

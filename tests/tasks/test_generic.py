@@ -4,7 +4,7 @@ import json
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dvae.dag import Dag
@@ -101,11 +101,9 @@ def test_end_edges_are_sampled_only_where_loose_ends_do_not_say_them() -> None:
 
 @given(st.lists(dags(), min_size=1, max_size=6))
 def test_inferred_tasks_hold_their_dags_and_give_them_back(items: list[Dag]) -> None:
-    try:
-        task = infer(*items)
-    except TaskError as error:  # two kinds of node, each an end of its own, leave nothing between
-        assert "at least one more" in str(error)
-        return
+    labels = {label for dag in items for label in dag.types}
+    assume(len(labels) != 2)  # two kinds of node, each an end of its own, leave nothing between
+    task = infer(*items)
     assert all(map(task.is_valid, items))
     back = task.unbatch(task.batch(items))
     assert [task.key(dag) for dag in back] == [task.key(dag) for dag in items]

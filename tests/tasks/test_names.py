@@ -27,7 +27,9 @@ def test_the_named_tasks() -> None:
     assert get("asia").max_nodes == 10
 
 
-@pytest.mark.parametrize("name", ["", "enas", "enasx", "enas0", "enas99999", "Asia", "bn:", "bn:A", "bn:A,,B", "bn:A,A"])
+@pytest.mark.parametrize(
+    "name", ["", "enas", "enasx", "enas0", "enas99999", "Asia", "bn:", "bn:A", "bn:A,,B", "bn:A,A"]
+)
 def test_an_unknown_task_is_refused(name: str) -> None:
     with pytest.raises(TaskError):
         get(name)
@@ -66,7 +68,9 @@ def test_the_spec_makes_an_equal_task(name: str) -> None:
     assert again.hints == task.hints, "a model saved for this task could not be built again"
 
 
-@pytest.mark.parametrize("spec", [{}, {"kind": "?"}, {"kind": "raw"}, {"kind": "bayesnet", "name": "x", "variables": 3}])
+@pytest.mark.parametrize(
+    "spec", [{}, {"kind": "?"}, {"kind": "raw"}, {"kind": "bayesnet", "name": "x", "variables": 3}]
+)
 def test_a_spec_that_says_too_little_is_refused(spec: dict) -> None:
     with pytest.raises(CheckpointError, match="saved task"):
         from_spec(spec)

@@ -91,17 +91,13 @@ def test_dags_a_dag_set_and_a_batch_are_the_same_data() -> None:
 
 def test_early_stop_ends_after_as_many_epochs_without_progress() -> None:
     """One graph without noise and next to no learning rate: the loss never falls after the first epoch."""
-    result = train(
-        model(noise_scale=0.0), graphs=data(1), epochs=50, learning_rate=1e-30, early_stop=3
-    )
+    result = train(model(noise_scale=0.0), graphs=data(1), epochs=50, learning_rate=1e-30, early_stop=3)
     assert (result.ended, result.epochs) == ("early-stop", 4)
 
 
 def test_a_plateau_lowers_the_learning_rate() -> None:
     """Each epoch's progress is below the plateau's threshold: after three such epochs the rate is a tenth."""
-    result = train(
-        model(noise_scale=0.0), graphs=data(1), epochs=10, learning_rate=1e-6, plateau_patience=2
-    )
+    result = train(model(noise_scale=0.0), graphs=data(1), epochs=10, learning_rate=1e-6, plateau_patience=2)
     rates = [row["learning_rate"] for row in result.history]
     assert rates == pytest.approx([1e-6] * 4 + [1e-7] * 3 + [1e-8] * 3)
 

@@ -69,7 +69,7 @@ def test_ten_kills_change_nothing(tmp_path: Path) -> None:
 
 
 def trained(folder: Path, devices: int, **settings: Any) -> dict[str, torch.Tensor]:
-    run("processes.py", folder, devices, json.dumps(settings))
+    run("processes.py", folder, devices, json.dumps(settings), timeout=60)
     return load_file(folder / "model.safetensors")
 
 

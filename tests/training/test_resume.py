@@ -158,9 +158,7 @@ def test_a_run_is_not_overwritten_by_accident(tmp_path: Path) -> None:
         ({}, {"hidden": 7}, "model = "),
     ],
 )
-def test_a_run_goes_on_with_its_own_settings_only(
-    settings: dict, options: dict, words: str, tmp_path: Path
-) -> None:
+def test_a_run_goes_on_with_its_own_settings_only(settings: dict, options: dict, words: str, tmp_path: Path) -> None:
     train(model(), tmp_path, epochs=1)
     with pytest.raises(CheckpointError, match=words):
         train(model(**options), tmp_path, resume=True, **settings)

@@ -57,17 +57,16 @@ def real_size(module: nn.Module) -> int:
 class AlignedLinear(nn.Module):
     """A linear layer of aligned widths.
 
-    `input_blocks` vectors of width `inputs`, each aligned on its own, lie side by side in the input. With 0 the input
-    is taken as it is, and so is the output where `align_output` is off.
+    `input_blocks` vectors of width `inputs`, each aligned on its own, lie side by side in the input, and
+    `output_blocks` of width `outputs` in the output. With 0 either is taken as it is.
     """
 
-    def __init__(self, inputs: int, outputs: int, *, input_blocks: int = 1, align_output: bool = True) -> None:
+    def __init__(self, inputs: int, outputs: int, *, input_blocks: int = 1, output_blocks: int = 1) -> None:
         super().__init__()
-        fan_in = inputs * max(input_blocks, 1)
+        fan_in, fan_out = inputs * max(input_blocks, 1), outputs * max(output_blocks, 1)
         bound = 1 / math.sqrt(fan_in)
-        rows = int(align_output)
-        self.weight = aligned_parameter(uniform(outputs, fan_in, bound=bound), rows, input_blocks)
-        self.bias = aligned_parameter(uniform(outputs, bound=bound), rows)
+        self.weight = aligned_parameter(uniform(fan_out, fan_in, bound=bound), output_blocks, input_blocks)
+        self.bias = aligned_parameter(uniform(fan_out, bound=bound), output_blocks)
 
     def forward(self, values: Tensor) -> Tensor:
         return linear(values, self.weight, self.bias)

@@ -115,7 +115,7 @@ def scatter_rows(values: Tensor, index: Tensor, num_rows: int) -> Tensor:
     """Sums of the rows of `values` by `index`: the transpose of `table[index]`."""
     index = index.flatten()
     one_hot = (index == torch.arange(num_rows, device=index.device)[:, None]).to(values.dtype)
-    return one_hot @ values.reshape(index.shape[0], -1)
+    return one_hot @ values.reshape(index.shape[0], values.shape[-1])
 
 
 class GruUpdate(nn.Module):

@@ -23,7 +23,7 @@ FEED_FORWARD = 2  # times the width: 64 for 32, as published
 
 
 def plain_linear(inputs: int, outputs: int) -> AlignedLinear:
-    return AlignedLinear(inputs, outputs, input_blocks=0, align_output=False)
+    return AlignedLinear(inputs, outputs, input_blocks=0, output_blocks=0)
 
 
 class Dropout(nn.Module):

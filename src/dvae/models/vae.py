@@ -59,8 +59,8 @@ class VAE(nn.Module):
         self.encoder = cast(nn.Module, encoder)
         self.decoder = cast(nn.Module, decoder)
         blocks = encoder.blocks
-        self.mean = AlignedLinear(encoder.width, config.latent, input_blocks=blocks, align_output=False)
-        self.logvar = AlignedLinear(encoder.width, config.latent, input_blocks=blocks, align_output=False)
+        self.mean = AlignedLinear(encoder.width, config.latent, input_blocks=blocks, output_blocks=0)
+        self.logvar = AlignedLinear(encoder.width, config.latent, input_blocks=blocks, output_blocks=0)
         # Where the training data lie: prior samples are scaled and shifted there (paper, appendix F.1).
         self.register_buffer("latent_mean", torch.zeros(config.latent))
         self.register_buffer("latent_std", torch.ones(config.latent))
@@ -147,7 +147,7 @@ class VAE(nn.Module):
         rules = self.task.rules if valid else None
         sampling = Sampling(greedy=greedy, copies=copies, rules=rules, generator=generator)
         decoder = cast(Decoder, self.decoder)
-        size = decoder.rows_at_once(self.device)
+        size = max(decoder.rows_at_once(self.device) // copies, 64)
         parts = [decoder.sample(part, sampling) for part in latents.split(size)] if len(latents) else []
         return DagBatch.cat(parts) if parts else self.task.batch([]).to(self.device)
 
@@ -170,12 +170,12 @@ class VAE(nn.Module):
         """-log p(G | z) of each DAG at its latent."""  # batch
         decoder = cast(Decoder, self.decoder)
         latents = torch.as_tensor(latents, device=self.device, dtype=self.mean.weight.dtype)
+        if len(dags) != latents.shape[0]:
+            raise DvaeError(f"{len(dags)} DAGs need as many latents, not {latents.shape[0]}")
         parts, start = [], 0
         for part in self._parts(dags):
             parts.append(decoder.nll(latents[start : start + len(part)], part))
             start += len(part)
-        if start != latents.shape[0]:
-            raise DvaeError(f"{start} DAGs need as many latents, not {latents.shape[0]}")
         return torch.cat(parts) if parts else latents.new_zeros(0)
 
     @torch.no_grad()

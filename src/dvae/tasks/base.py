@@ -124,8 +124,8 @@ class Task(ABC):
         return f"{type(self).__name__}({self.name!r}, num_types={self.num_types}, max_nodes={self.max_nodes})"
 
 
-def well_formed(batch: DagBatch) -> Tensor:
-    """One start node, one end node, every other node with predecessors and successors.
+def well_formed(batch: DagBatch, *, all_fed: bool = True, all_used: bool = True) -> Tensor:
+    """One start node, one end node, every other node with predecessors (`all_fed`) and successors (`all_used`).
 
     Acyclicity needs no check: in a `DagBatch` edges run from smaller to larger indices.
     """  # batch, bool
@@ -136,7 +136,12 @@ def well_formed(batch: DagBatch) -> Tensor:
     has_successor = batch.adjacency.any(dim=2)
     fed = has_predecessor | start | ~mask
     used = has_successor | end | ~mask
-    return (start.sum(1) == 1) & (end.sum(1) == 1) & fed.all(1) & used.all(1)
+    valid = (start.sum(1) == 1) & (end.sum(1) == 1)
+    if all_fed:
+        valid &= fed.all(1)
+    if all_used:
+        valid &= used.all(1)
+    return valid
 
 
 def packed_rows(*columns: Tensor) -> list[Hashable]:

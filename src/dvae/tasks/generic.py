@@ -14,7 +14,7 @@ from dvae.errors import TaskError
 from dvae.tasks.base import ModelHints, Task, well_formed
 from dvae.tasks.ends import add_virtual_ends, drop_virtual_ends
 from dvae.tasks.rules import ConnectedRules
-from dvae.tasks.vocabulary import END_LABEL, START_LABEL, Vocabulary
+from dvae.tasks.vocabulary import END_INDEX, END_LABEL, START_INDEX, START_LABEL, Vocabulary
 
 
 class GenericTask(Task):
@@ -100,9 +100,15 @@ class GenericTask(Task):
         return drop_virtual_ends(dag, self.vocabulary, start=self.virtual_start, end=self.virtual_end)
 
     def valid(self, batch: DagBatch) -> Tensor:
-        """Start first, end last, all between them connected both ways, something between virtual ends."""
+        """Start first, end last, and something between virtual ends.
+
+        Where an end is the data's own, every node must hang together with it; a virtual one is only a device, and
+        any DAG remains when it is taken away.
+        """
         smallest = 2 + int(self.virtual_start or self.virtual_end)
-        return well_formed(batch) & (batch.num_nodes >= smallest)
+        last = batch.types.gather(1, (batch.num_nodes - 1).clamp(min=0)[:, None])[:, 0]
+        framed = (batch.types[:, 0] == START_INDEX) & (last == END_INDEX) & (batch.num_nodes >= smallest)
+        return framed & well_formed(batch, all_fed=not self.virtual_start, all_used=not self.virtual_end)
 
     def keys(self, batch: DagBatch) -> list[Hashable]:
         """Canonical labellings, one for every distinct graph of the batch."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import hashlib
 import io
 import logging
 import signal
@@ -113,6 +114,7 @@ class _Trainer:
             "precision": config.precision,
             "model": to_mapping(vae.config),
             "graphs": len(batch),
+            "data": _fingerprint(batch),
         }
 
     def run(self, resume: bool, progress: bool | None) -> FitResult:
@@ -141,6 +143,9 @@ class _Trainer:
         ):
             bar.update(advance=min(total, place.epoch * len(self.data) + place.step * config.batch_size))
             while place.epoch < config.epochs:
+                if self._is_stale():
+                    ended = "early-stop"
+                    break
                 epoch_steps.begin(self._order(place.epoch))
                 carried = (place.nll, place.kl)
                 if self.captured and place.step:
@@ -150,8 +155,8 @@ class _Trainer:
                     place.step += 1
                     done = min(config.batch_size, len(self.data) - (place.step - 1) * config.batch_size)
                     bar.update(advance=done, **bar_fields)
-                    stop = self._should_stop(interrupted)
-                    if stop or self._is_time_to_save():
+                    stop, save = self._agreed(self._should_stop(interrupted), self._is_time_to_save())
+                    if stop or save:
                         self._gather(epoch_steps, carried)
                         self._save()
                     if stop:
@@ -162,9 +167,6 @@ class _Trainer:
                 self._gather(epoch_steps, carried)
                 self._end_epoch()
                 bar_fields = {"epoch": place.epoch, "loss": f"{place.history[-1]['loss']:.4f}"}
-                if config.early_stop is not None and place.stale_epochs >= config.early_stop:
-                    ended = "early-stop"
-                    break
         self._save()
         seconds = time.monotonic() - started
         steps_taken = place.epoch * steps + place.step - first
@@ -219,6 +221,19 @@ class _Trainer:
             if self.config.tensorboard:
                 _to_tensorboard(self.folder, place.history[-1])
 
+    def _is_stale(self) -> bool:
+        patience = self.config.early_stop
+        return patience is not None and self.place.stale_epochs >= patience
+
+    def _agreed(self, stop: Ended | None, save: bool) -> tuple[Ended | None, bool]:
+        """What all processes do: each has its own clock and its own Ctrl-C, but they must stop and save together."""
+        if self.fabric.world_size == 1:
+            return stop, save
+        reasons: tuple[Ended | None, ...] = (None, "time-budget", "interrupted")
+        wishes = torch.tensor([reasons.index(stop), int(save)], device=self.vae.device)
+        torch.distributed.all_reduce(wishes, torch.distributed.ReduceOp.MAX)
+        return reasons[int(wishes[0])], bool(wishes[1])
+
     def _should_stop(self, interrupted: threading.Event) -> Ended | None:
         if interrupted.is_set():
             return "interrupted"
@@ -253,6 +268,14 @@ class _Trainer:
         write_json(self.folder / TRAINING, {"result": summary, "device": str(self.vae.device), "record": record})
         if result.history:
             write_text(self.folder / METRICS, _as_csv(list(result.history)))
+
+
+def _fingerprint(batch: DagBatch) -> str:
+    """Tells one data set from another."""
+    digest = hashlib.sha256()
+    for tensor in (batch.types.to(torch.int16), batch.adjacency, batch.num_nodes.to(torch.int32)):
+        digest.update(tensor.cpu().numpy().tobytes())
+    return digest.hexdigest()[:16]
 
 
 def _with_settings(config: TrainingConfig, settings: dict[str, Any], vae: VAE) -> TrainingConfig:

@@ -64,11 +64,11 @@ class DvaeDecoder(nn.Module):
         self.width = aligned(hidden)  # of a state in memory
         self.start = AlignedLinear(latent, hidden, input_blocks=0)
         self.vertex_first = AlignedLinear(hidden, 2 * hidden)
-        self.vertex_second = AlignedLinear(2 * hidden, num_types, align_output=False)
+        self.vertex_second = AlignedLinear(2 * hidden, num_types, output_blocks=0)
         self.edge_context = edge_context
         self.static_shapes = max_nodes <= DENSE_NODES
         self.edge_first = AlignedLinear(hidden, edge_width, input_blocks=3 if edge_context else 2)
-        self.edge_second = AlignedLinear(edge_width, 1, align_output=False)
+        self.edge_second = AlignedLinear(edge_width, 1, output_blocks=0)
 
     def nll(self, latents: Tensor, batch: DagBatch) -> Tensor:
         """The last node's type and all edges into the end node are scored, as in the original."""

@@ -52,7 +52,7 @@ class GraphRnnDecoder(nn.Module):
         self.vertex_first = AlignedLinear(hidden, hidden)
         self.vertex_second = AlignedLinear(hidden, num_types)
         self.edge_first = AlignedLinear(hidden, edge_width)
-        self.edge_second = AlignedLinear(edge_width, 1, align_output=False)
+        self.edge_second = AlignedLinear(edge_width, 1, output_blocks=0)
 
     def nll(self, latents: Tensor, batch: DagBatch) -> Tensor:
         strings = self.strings(batch, latents.dtype)

@@ -40,8 +40,9 @@ class DvaeEncoder(nn.Module):
         self.blocks = 2 if readout == "both" else 1
         self.backward_aggregation = backward[0] if backward else None
         self.backward_update = backward[1] if backward else None
-        width = self.blocks * hidden
-        self.unify = AlignedLinear(hidden, width, input_blocks=2 * self.blocks) if backward else None
+        self.unify = (
+            AlignedLinear(hidden, hidden, input_blocks=2 * self.blocks, output_blocks=self.blocks) if backward else None
+        )
 
     def forward(self, batch: DagBatch) -> Tensor:
         if self.unify is None or self.backward_aggregation is None or self.backward_update is None:
