@@ -35,7 +35,7 @@ class _Gated(torch.autograd.Function):
         return message
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         gate, mapped = ctx.saved_tensors
         return gated_backward.when(ctx.static)(grad.contiguous(), gate, mapped), None
 

@@ -13,12 +13,14 @@ from dvae.errors import ConfigError
 from dvae.models import storage
 from dvae.models.aggregation import Aggregation, build_aggregation
 from dvae.models.config import PRESETS, ModelConfig, Preset
+from dvae.models.decoders.deepgmg import DeepGmgDecoder
 from dvae.models.decoders.dvae import DvaeDecoder
 from dvae.models.decoders.graphrnn import GraphRnnDecoder
 from dvae.models.decoders.pace import PaceDecoder
 from dvae.models.decoders.smp import SmpDecoder
 from dvae.models.decoders.svae import SvaeDecoder
 from dvae.models.encoders.dagnn import DagnnEncoder
+from dvae.models.encoders.deepgmg import DeepGmgEncoder
 from dvae.models.encoders.dvae import DvaeEncoder
 from dvae.models.encoders.gcn import GcnEncoder
 from dvae.models.encoders.pace import PaceEncoder
@@ -93,6 +95,23 @@ def gcn_encoder(plan: Blueprint, shared: Aggregation) -> Encoder:
     return GcnEncoder(plan.features, plan.config.hidden, rounds)
 
 
+def deepgmg_encoder(plan: Blueprint, shared: Aggregation) -> Encoder:
+    return DeepGmgEncoder(plan.features, plan.config.hidden, plan.config.rounds or SIMULTANEOUS_ROUNDS)
+
+
+def deepgmg_decoder(plan: Blueprint, shared: Aggregation) -> Decoder:
+    config, task = plan.config, plan.task
+    return DeepGmgDecoder(
+        plan.features,
+        num_types=task.num_types,
+        max_nodes=task.max_nodes,
+        hidden=config.hidden,
+        latent=config.latent,
+        rounds=config.rounds or SIMULTANEOUS_ROUNDS,
+        end_edges=task.hints.end_edges,
+    )
+
+
 def svae_encoder(plan: Blueprint, shared: Aggregation) -> Encoder:
     return SvaeEncoder(plan.features, max_nodes=plan.task.max_nodes, hidden=plan.config.hidden)
 
@@ -164,6 +183,7 @@ ENCODERS: dict[str, Callable[[Blueprint, Aggregation], Encoder]] = {
     "dvae": dvae_encoder,
     "smp": smp_encoder,
     "gcn": gcn_encoder,
+    "deepgmg": deepgmg_encoder,
     "svae": svae_encoder,
     "dagnn": dagnn_encoder,
     "pace": pace_encoder,
@@ -171,6 +191,7 @@ ENCODERS: dict[str, Callable[[Blueprint, Aggregation], Encoder]] = {
 DECODERS: dict[str, Callable[[Blueprint, Aggregation], Decoder]] = {
     "dvae": dvae_decoder,
     "smp": smp_decoder,
+    "deepgmg": deepgmg_decoder,
     "svae": svae_decoder,
     "graphrnn": graphrnn_decoder,
     "pace": pace_decoder,
@@ -205,6 +226,12 @@ MODELS: dict[str, Entry] = {
         "dvae",
         "Kipf and Welling, ICLR 2017; Zhang et al., NeurIPS 2019",
         "a baseline that encodes local structure, with D-VAE's decoder",
+    ),
+    "deepgmg": Entry(
+        "deepgmg",
+        "deepgmg",
+        "Li et al., 2018; Zhang et al., NeurIPS 2019",
+        "a baseline that passes messages both ways and asks for edges one by one; slow",
     ),
     "svae": Entry(
         "svae",

@@ -1,0 +1,243 @@
+"""DeepGMG as a decoder (Li et al. 2018, algorithm 1), nodes in topological order, edges only into the new node.
+
+A node is added by its type, then its predecessors one by one: "another edge?", and if so "from which node?", from the
+largest index down. Before every decision the states of all nodes go through some rounds of messages, and they are
+kept: a state depends on all the decisions before it. So teacher forcing runs in the order of the decisions too, one
+propagation a decision, for all graphs of a batch in step: node i of every graph at once, then its k-th edge. Graphs
+that have no k-th decision keep their states meanwhile; so no graph feels the others.
+
+Which node an edge comes from is asked among those below the last one chosen, and "another edge?" only while there is
+one: every graph has exactly one sequence of decisions, and the probabilities of all graphs sum to one.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from dvae.dag import DagBatch
+from dvae.models.aligned import aligned
+from dvae.models.deepgmg import BlockLinear, FoldedRound, GraphReadout, MessageRounds, NodeInit, propagated
+from dvae.models.features import NodeFeatures
+from dvae.models.parts import Sampling
+from dvae.tasks.vocabulary import END_INDEX, START_INDEX
+
+EndEdges = Literal["loose-ends", "sampled"]
+STATIC_NODES = 16  # with room for all edges there are about max_nodes^2 propagations; real graphs need far fewer
+
+
+class DeepGmgDecoder(nn.Module):
+    """f_addnode, f_addedge and f_nodes are linear; `end_edges` as in `DvaeDecoder`."""
+
+    def __init__(
+        self,
+        features: NodeFeatures,
+        *,
+        num_types: int,
+        max_nodes: int,
+        hidden: int,
+        latent: int,
+        rounds: int,
+        end_edges: EndEdges = "loose-ends",
+    ) -> None:
+        super().__init__()
+        self.num_types = num_types
+        self.max_nodes = max_nodes
+        self.end_edges = end_edges
+        self.static_shapes = max_nodes <= STATIC_NODES
+        self.width = aligned(hidden)
+        self.start = BlockLinear(latent, 2 * hidden, input_blocks=0, output_blocks=2)
+        self.init = NodeInit(features, hidden, sees_graph=True)
+        self.rounds = MessageRounds(hidden, rounds)
+        self.readout = GraphReadout(hidden)
+        self.readout_init = GraphReadout(hidden)
+        self.add_vertex = BlockLinear(2 * hidden, num_types, input_blocks=2, output_blocks=0)
+        self.add_edge = BlockLinear(3 * hidden, 1, input_blocks=3, output_blocks=0)
+        self.select_node = BlockLinear(2 * hidden, 1, input_blocks=2, output_blocks=0)
+
+    def nll(self, latents: Tensor, batch: DagBatch) -> Tensor:
+        """Every node's type and all edges are scored, the end node's too."""
+        rounds = self.rounds.folded()
+        adjacency = batch.adjacency.to(latents.dtype)
+        states = self._first(latents, batch.types[:, 0])
+        total = latents.new_zeros(len(batch))
+        static = self._is_static(batch.device)
+        nodes = batch.max_nodes if static or not len(batch) else int(batch.num_nodes.max())
+        for node in range(1, nodes):
+            there = batch.num_nodes > node
+            states = propagated(rounds, states, adjacency[:, :node, :node])
+            types = batch.types[:, node]
+            loss = functional.cross_entropy(self._type_scores(states), types, reduction="none")
+            total = total + loss * there
+            states = self._with_node(states, types)
+            into = batch.adjacency[:, :node, node]
+            edges = node if static else int(into.sum(1).max())
+            states, loss = self._edges_nll(rounds, states, adjacency, into, edges, there)
+            total = total + loss
+        return total
+
+    def _edges_nll(
+        self, rounds: list[FoldedRound], states: Tensor, adjacency: Tensor, into: Tensor, edges: int, there: Tensor
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
+        """The states after all edges `into` (batch source) the newest node, at most `edges`, and their cost."""
+        node = into.shape[1]
+        count = into.sum(1)
+        rank = into.flip(1).cumsum(1).flip(1) - into.to(torch.int64)  # how many are chosen before a predecessor
+        before = adjacency[:, :node, : node + 1]
+        total = states.new_zeros(states.shape[0])
+        for number in range(min(edges + 1, node)):
+            chosen = into & (rank < number)
+            candidates = _below(chosen)
+            column = chosen.to(states.dtype)[:, :, None]
+            graph = functional.pad(torch.cat([before[:, :, :node], column], 2), (0, 0, 0, 1))
+            asked = there & (number <= count) & candidates.any(1)
+            states = torch.where(asked[:, None, None], propagated(rounds, states, graph), states)
+            more = number < count
+            loss = functional.binary_cross_entropy_with_logits(
+                self._edge_score(states), more.to(states.dtype), reduction="none"
+            )
+            total = total + loss * asked
+            if number == edges:
+                break
+            choosing = there & more
+            states = torch.where(choosing[:, None, None], propagated(rounds, states, graph), states)
+            scores = self._node_scores(states).masked_fill(~candidates & choosing[:, None], -torch.inf)
+            truth = (into & (rank == number)).to(torch.int64).argmax(1)
+            total = total + functional.cross_entropy(scores, truth, reduction="none") * choosing
+        return states, total
+
+    def _is_static(self, device: torch.device) -> bool:
+        """Shapes may follow the data on a CPU; on a GPU they are static, so that a step can be captured."""
+        return device.type == "cuda" and self.static_shapes
+
+    def _first(self, latents: Tensor, types: Tensor) -> Tensor:
+        """The start node; the latent takes the place of the state of the graph before it."""  # batch 1 hidden
+        first: Tensor = self.init(types, torch.tanh(self.start(latents)))
+        return first[:, None]
+
+    def _type_scores(self, states: Tensor) -> Tensor:
+        scores: Tensor = self.add_vertex(self.readout(states))
+        return scores
+
+    def _with_node(self, states: Tensor, types: Tensor) -> Tensor:
+        return torch.cat([states, self.init(types, self.readout_init(states))[:, None]], 1)
+
+    def _edge_score(self, states: Tensor) -> Tensor:
+        """Whether the newest node gets another edge."""  # batch
+        score: Tensor = self.add_edge(torch.cat([states[:, -1], self.readout(states)], 1))
+        return score.squeeze(1)
+
+    def _node_scores(self, states: Tensor) -> Tensor:
+        """Which older node the edge comes from."""  # batch source
+        newest = states[:, -1:].expand_as(states[:, :-1])
+        scores: Tensor = self.select_node(torch.cat([states[:, :-1], newest], 2))
+        return scores.squeeze(2)
+
+    def rows_at_once(self, device: torch.device) -> int:
+        budget = (1 << 25) if device.type == "cpu" else (1 << 33)
+        return max(16, budget // (4 * self.max_nodes * 16 * self.width))
+
+    @torch.no_grad()
+    def sample(self, latents: Tensor, sampling: Sampling) -> DagBatch:
+        latents = latents.repeat_interleave(sampling.copies, 0)
+        parts = [_Sampler(self, part, sampling).run() for part in latents.split(self.rows_at_once(latents.device))]
+        return DagBatch.cat(parts)
+
+
+def _below(chosen: Tensor) -> Tensor:
+    """The nodes below all those chosen."""  # batch source, bool
+    return ~chosen.to(torch.int64).cumsum(1).bool()
+
+
+class _Sampler:
+    """One run of the generative process, a decision at a time, all graphs in step."""
+
+    def __init__(self, decoder: DeepGmgDecoder, latents: Tensor, sampling: Sampling) -> None:
+        self.decoder = decoder
+        self.sampling = sampling
+        self.rounds = decoder.rounds.folded()
+        count, nodes, device = latents.shape[0], decoder.max_nodes, latents.device
+        self.types = torch.full((count, nodes), START_INDEX, device=device)
+        self.adjacency = torch.zeros(count, nodes, nodes, dtype=torch.bool, device=device)
+        self.num_nodes = torch.zeros(count, dtype=torch.int64, device=device)  # 0 while unfinished
+        self.states = decoder._first(latents, self.types[:, 0])
+
+    def run(self) -> DagBatch:
+        for node in range(1, self.decoder.max_nodes):
+            unfinished = self.num_nodes == 0
+            if not unfinished.any():
+                break
+            self.states = self._propagated(node)
+            types = self._types(node)
+            self.states = self.decoder._with_node(self.states, types)
+            self.types[:, node] = torch.where(unfinished, types, 0)
+            ended = types == END_INDEX
+            growing = unfinished & ~(ended & (self.decoder.end_edges == "loose-ends"))
+            self._edges(node, growing)
+            ending = unfinished & ended
+            loose = ~self.adjacency[:, :node].any(2)
+            self.adjacency[:, :node, node] |= loose & ending[:, None]
+            self.num_nodes[ending] = node + 1
+        return DagBatch(self.types, self.adjacency, self.num_nodes)
+
+    def _types(self, node: int) -> Tensor:
+        if node == self.decoder.max_nodes - 1:
+            return torch.full_like(self.num_nodes, END_INDEX)
+        scores = self.decoder._type_scores(self.states)
+        if self.sampling.rules is not None:
+            allowed = self.sampling.rules.allowed_types(self.types[:, :node], self.decoder.num_types)
+            finished = self.num_nodes > 0  # nothing may be allowed there, and nothing is asked
+            scores = scores.masked_fill(~allowed & ~finished[:, None], -torch.inf)
+        return self._drawn(scores)
+
+    def _edges(self, node: int, growing: Tensor) -> None:
+        """Predecessors of the newest node, from the largest index down, until no more is wanted."""
+        for _ in range(node):
+            chosen = self.adjacency[:, :node, node]
+            candidates = _below(chosen)
+            growing = growing & candidates.any(1)
+            if not growing.any():
+                return
+            self._advance(node, growing)
+            score = self.decoder._edge_score(self.states)
+            more = score > 0 if self.sampling.greedy else self._uniform(score) < score.sigmoid()
+            required = self._required(node, chosen, candidates)
+            growing = growing & (more | (required >= 0))
+            choosing = growing & more
+            if choosing.any():
+                self._advance(node, choosing)
+            scores = self.decoder._node_scores(self.states)
+            source = self._drawn(scores.masked_fill(~candidates & growing[:, None], -torch.inf))
+            source = torch.where(more, source, -1).maximum(required)  # no required edge may be passed over
+            rows = growing.nonzero().squeeze(1)
+            self.adjacency[rows, source[rows], node] = True
+
+    def _required(self, node: int, chosen: Tensor, candidates: Tensor) -> Tensor:
+        """The largest candidate that must be a predecessor; -1 where there is none."""  # batch
+        required = torch.full_like(self.num_nodes, -1)
+        if self.sampling.rules is not None:
+            for source in range(node):
+                demanded = self.sampling.rules.required_edge(source, node, chosen.any(1)) & candidates[:, source]
+                required = torch.where(demanded, source, required)
+        return required
+
+    def _advance(self, node: int, which: Tensor) -> None:
+        self.states = torch.where(which[:, None, None], self._propagated(node + 1), self.states)
+
+    def _propagated(self, nodes: int) -> Tensor:
+        return propagated(self.rounds, self.states, self.adjacency[:, :nodes, :nodes].to(self.states.dtype))
+
+    def _drawn(self, scores: Tensor) -> Tensor:
+        """One index a row, by its probability."""
+        if self.sampling.greedy:
+            return scores.argmax(1)
+        probabilities = scores.softmax(1).cumsum(1)
+        draw = self._uniform(probabilities) * probabilities[:, -1]
+        choice = torch.searchsorted(probabilities, draw[:, None], right=True).squeeze(1)
+        return choice.clamp(max=scores.shape[1] - 1)
+
+    def _uniform(self, like: Tensor) -> Tensor:
+        return torch.rand(like.shape[0], generator=self.sampling.generator, device=like.device, dtype=like.dtype)

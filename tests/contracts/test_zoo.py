@@ -1,0 +1,185 @@
+"""What every model of the zoo promises, whatever it is made of. A new model joins by its line in the zoo."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+
+import dvae
+from dvae import Dag
+from dvae.dag import DagBatch
+from dvae.models.vae import VAE
+from dvae.models.zoo import DECODERS, ENCODERS, MODELS, build
+from dvae.tasks import GenericTask, Task
+
+OWN_DAGS = (
+    Dag(("in", "a", "b", "out"), ((0, 1), (0, 2), (1, 3), (2, 3))),
+    Dag(("in", "b", "out"), ((0, 1), (1, 2))),
+    Dag(("in", "a", "a", "b", "out"), ((0, 1), (1, 2), (0, 3), (2, 4), (3, 4))),
+    Dag(("in", "b", "a", "a", "b", "out"), ((0, 1), (0, 2), (1, 3), (2, 3), (3, 4), (1, 4), (4, 5))),
+    Dag(("in", "a", "out"), ((0, 1), (1, 2))),
+)
+INVARIANT = ("gcn", "dagnn", "dvae", "dvae-smp", "deepgmg", "pace", "dvae-fast")
+BOUND_TO_AN_ORDER = ("svae", "graphrnn")
+TASKS = ("enas6", "enas12", "asia", "own")
+
+
+def task_of(name: str) -> Task:
+    return GenericTask.infer("own", OWN_DAGS) if name == "own" else dvae.tasks.get(name)
+
+
+def graphs_of(task: Task, count: int = 4) -> DagBatch:
+    return task.batch(OWN_DAGS) if isinstance(task, GenericTask) else task.sample_batch(count, seed=1)
+
+
+def model(name: str, task: Task, **settings: object) -> VAE:
+    return build(name, task, hidden=6, latent=3, seed=0, **settings).double()
+
+
+def losses(vae: VAE, batch: DagBatch) -> torch.Tensor:
+    batch = vae.prepare(batch)
+    noise = torch.linspace(-1, 1, 3, dtype=torch.float64).expand(len(batch), 3)
+    both = vae(batch, noise)
+    return both.nll + both.kl
+
+
+every_model = pytest.mark.parametrize("name", MODELS)
+every_task = pytest.mark.parametrize("task_name", TASKS)
+
+
+@every_task
+@every_model
+def test_a_model_encodes_scores_and_decodes(name: str, task_name: str) -> None:
+    task = task_of(task_name)
+    vae, batch = model(name, task), graphs_of(task)
+    posterior = vae.encode(batch)
+    assert posterior.mean.shape == posterior.logvar.shape == (len(batch), 3)
+    nll = vae.reconstruction_nll(batch, posterior.mean)
+    assert nll.shape == (len(batch),)
+    assert nll.isfinite().all()
+    assert (nll > 0).all()
+    assert len(vae.decode(posterior.mean, seed=0)) == len(batch)
+
+
+@pytest.mark.parametrize("name", [f"{encoder}+{decoder}" for encoder, decoder in itertools.product(ENCODERS, DECODERS)])
+def test_any_encoder_pairs_with_any_decoder(name: str) -> None:
+    task = task_of("own")
+    vae, batch = model(name, task), graphs_of(task)
+    losses(vae, batch).sum().backward()
+    assert all(parameter.grad is None or parameter.grad.isfinite().all() for parameter in vae.parameters())
+    assert any(parameter.grad is not None and parameter.grad.any() for parameter in vae.encoder.parameters())
+    assert any(parameter.grad is not None and parameter.grad.any() for parameter in vae.decoder.parameters())
+
+
+@pytest.mark.parametrize("task_name", ["enas6", "asia", "own"])
+@every_model
+def test_a_batch_is_the_loop_over_its_graphs(name: str, task_name: str) -> None:
+    task = task_of(task_name)
+    vae, batch = model(name, task), graphs_of(task)
+    alone = torch.cat([losses(vae, batch.select(slice(i, i + 1))) for i in range(len(batch))])
+    torch.testing.assert_close(losses(vae, batch), alone, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("task_name", ["enas6", "asia", "own"])
+@every_model
+def test_the_same_seed_gives_the_same_dags(name: str, task_name: str) -> None:
+    vae = model(name, task_of(task_name))
+    latents = torch.randn(6, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    assert vae.decode(latents, seed=5) == vae.decode(latents, seed=5)
+    assert vae.decode(latents, greedy=True) == vae.decode(latents, greedy=True)
+    assert build(name, vae.task, hidden=6, latent=3, seed=0).num_parameters() == vae.num_parameters()
+
+
+@every_task
+@every_model
+def test_decoding_by_the_rules_gives_valid_dags(name: str, task_name: str) -> None:
+    task = task_of(task_name)
+    dags = model(name, task).decode(5 * torch.randn(20, 3, dtype=torch.float64), seed=0, valid=True)
+    assert all(task.is_valid(dag) for dag in dags)
+
+
+@every_model
+def test_a_saved_model_comes_back_whole(name: str, tmp_path: object) -> None:
+    task = task_of("own")
+    vae, batch = model(name, task), graphs_of(task)
+    vae.save(str(tmp_path))
+    again = dvae.load(str(tmp_path))
+    assert again.config == vae.config
+    assert torch.equal(again.encode(batch).mean, vae.encode(batch).mean)
+    assert torch.equal(losses(again, batch), losses(vae, batch))
+
+
+@pytest.mark.parametrize("name", INVARIANT)
+def test_order_free_encoders_see_no_node_order(name: str) -> None:
+    """Theorem 1, on a generic task, whose aggregation has no positions."""
+    task = task_of("own")
+    vae = model(name, task)
+    one = Dag(("in", "a", "b", "a", "out"), ((0, 1), (0, 2), (1, 3), (2, 4), (3, 4)))
+    other = Dag(("in", "b", "a", "a", "out"), ((0, 2), (0, 1), (2, 3), (1, 4), (3, 4)))
+    mean = vae.encode([one, other]).mean
+    torch.testing.assert_close(mean[0], mean[1], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", BOUND_TO_AN_ORDER)
+def test_sequence_encoders_depend_on_the_node_order(name: str) -> None:
+    task = task_of("own")
+    one = Dag(("in", "a", "b", "a", "out"), ((0, 1), (0, 2), (1, 3), (2, 4), (3, 4)))
+    other = Dag(("in", "b", "a", "a", "out"), ((0, 2), (0, 1), (2, 3), (1, 4), (3, 4)))
+    mean = model(name, task).encode([one, other]).mean
+    assert (mean[0] - mean[1]).abs().max() > 1e-4
+
+
+@every_model
+def test_gradients_are_those_of_finite_differences(name: str) -> None:
+    task = task_of("own")
+    vae, batch = model(name, task), graphs_of(task)
+    losses(vae, batch).sum().backward()
+    generator = torch.Generator().manual_seed(0)
+    step = 1e-6
+    for label, parameter in vae.named_parameters():
+        if parameter.grad is None:
+            continue
+        flat = parameter.data.view(-1)
+        used = parameter.grad.view(-1).nonzero().squeeze(1)
+        if len(used) == 0:
+            continue
+        index = int(used[torch.randint(len(used), (1,), generator=generator)])
+        value = float(flat[index])
+        with torch.no_grad():
+            flat[index] = value + step
+            above = float(losses(vae, batch).sum())
+            flat[index] = value - step
+            below = float(losses(vae, batch).sum())
+            flat[index] = value
+        expected = (above - below) / (2 * step)
+        found = float(parameter.grad.view(-1)[index])
+        assert found == pytest.approx(expected, rel=1e-4, abs=1e-6), label
+
+
+@every_model
+def test_training_lowers_the_loss(name: str) -> None:
+    task = task_of("own")
+    vae = build(name, task, hidden=16, latent=4, seed=0, noise_scale=0.0)
+    result = dvae.fit(vae, OWN_DAGS * 2, epochs=30, batch_size=10, learning_rate=1e-2, progress=False)
+    assert result.history[-1]["nll"] < 0.7 * result.history[0]["nll"]
+
+
+@pytest.mark.slow
+@every_model
+def test_a_model_can_learn_32_graphs_by_heart(name: str) -> None:
+    """To a loss near zero: every graph comes back."""
+    task = dvae.tasks.get("enas6")
+    batch = task.sample_batch(32, seed=0)
+    vae = build(name, task, hidden=128, latent=24, seed=0, noise_scale=0.0, kl_weight=0.0)
+    for _ in range(20):
+        result = dvae.fit(
+            vae, batch, epochs=250, batch_size=32, learning_rate=2e-3, progress=False, plateau_patience=80
+        )
+        if result.history[-1]["nll"] < 0.05:
+            break
+    assert result.history[-1]["nll"] < 0.05
+    decoded = vae.decode_batch(vae.encode(batch).mean, greedy=True)
+    assert torch.equal(decoded.types, batch.types)
+    assert torch.equal(decoded.adjacency, batch.adjacency)
