@@ -56,8 +56,8 @@ def demo(
         raise typer.Exit(INTERRUPTED)
     answers.remark(f"How good is it? On {TEST_NETWORKS} test networks it has not seen, and on the prior:")
     measured = evaluation.evaluate(
-        vae, data, test_limit=TEST_NETWORKS, encodings=5, decodings=5, prior_latents=PRIOR_LATENTS, prior_decodings=PRIOR_DECODINGS,
-        progress=True,
+        vae, data, test_limit=TEST_NETWORKS, encodings=5, decodings=5, prior_latents=PRIOR_LATENTS,
+        prior_decodings=PRIOR_DECODINGS, progress=True,
     )  # fmt: skip
     pictures = _draw(run, vae, data)
     if json:
