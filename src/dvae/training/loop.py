@@ -146,10 +146,8 @@ class _Trainer:
                 if self._is_stale():
                     ended = "early-stop"
                     break
-                epoch_steps.begin(self._order(place.epoch))
+                epoch_steps.begin(self._order(place.epoch), place.step)
                 carried = (place.nll, place.kl)
-                if self.captured and place.step:
-                    epoch_steps.number.fill_(place.step)  # type: ignore[attr-defined]
                 while place.step < steps:
                     epoch_steps.step(place.step)
                     place.step += 1

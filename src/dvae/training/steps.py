@@ -20,7 +20,7 @@ Forward = Callable[[DagBatch, Tensor], Losses]
 class Epoch(Protocol):
     """Takes the steps of an epoch in a given order of the graphs."""
 
-    def begin(self, order: Tensor) -> None: ...
+    def begin(self, order: Tensor, first_step: int = 0) -> None: ...
     def step(self, number: int) -> None: ...
     def sums(self) -> tuple[float, float]:
         """Sums of both losses over the graphs since `begin`."""
@@ -53,7 +53,7 @@ class PlainEpoch:
         self.order = torch.empty(0)
         self.totals = torch.zeros(2, dtype=torch.float64, device=vae.device)
 
-    def begin(self, order: Tensor) -> None:
+    def begin(self, order: Tensor, first_step: int = 0) -> None:
         self.order = order
         self.totals.zero_()
 
@@ -89,11 +89,11 @@ class PlainEpoch:
         return nll, kl
 
 
-class CapturedEpoch:
-    """The whole step - choosing the batch, both passes, Adam - as one CUDA graph over resident data.
+class StaticEpoch:
+    """Steps whose shapes never change, over data that stay where they are.
 
-    Shapes are static: the last batch of an epoch is filled up with graphs that count nothing. The step number and
-    the sums of the losses live on the device, so replaying needs nothing from the host.
+    The last batch of an epoch is filled up with graphs that count nothing. The step number and the sums of the losses
+    are tensors, so a step needs nothing from the host.
     """
 
     def __init__(
@@ -105,20 +105,56 @@ class CapturedEpoch:
         generator: torch.Generator,
         dtype: torch.dtype | None,
     ) -> None:
-        self.vae, self.optimizer, self.data, self.generator, self.dtype = (
-            vae,
-            optimizer,
-            data,
-            generator,
-            dtype,
-        )
+        self.vae, self.optimizer, self.data, self.generator, self.dtype = vae, optimizer, data, generator, dtype
         device = vae.device
-        self.steps = -(-len(data) // batch_size)
-        self.index = torch.zeros(self.steps, batch_size, dtype=torch.int64, device=device)
-        self.weight = torch.zeros(self.steps, batch_size, device=device)
+        steps = -(-len(data) // batch_size)
+        self.index = torch.zeros(steps, batch_size, dtype=torch.int64, device=device)
+        self.weight = torch.zeros(steps, batch_size, device=device)
         self.number = torch.zeros(1, dtype=torch.int64, device=device)
         self.totals = torch.zeros(2, dtype=torch.float64, device=device)
         self.weight.flatten()[: len(data)] = 1
+
+    def begin(self, order: Tensor, first_step: int = 0) -> None:
+        self.index.flatten()[: len(order)] = order.to(self.index.device)
+        self.number.fill_(first_step)
+        self.totals.zero_()
+
+    def step(self, number: int) -> None:
+        self._step()
+
+    def _step(self) -> None:
+        index = self.index[self.number].squeeze(0)
+        weight = self.weight[self.number].squeeze(0)
+        part = self.data.select(index)
+        shape = (len(index), self.vae.config.latent)
+        noise = torch.randn(shape, generator=self.generator, device=self.vae.device)
+        self.optimizer.zero_grad()
+        with products_in(self.dtype):
+            losses = self.vae(part, noise * self.vae.config.noise_scale)
+            nll, kl = (losses.nll * weight).sum(), (losses.kl * weight).sum()
+            (nll + self.vae.config.kl_weight * kl).backward()
+        self.optimizer.step()
+        self.totals += torch.stack([nll.detach(), kl.detach()])
+        self.number += 1
+
+    def sums(self) -> tuple[float, float]:
+        nll, kl = self.totals.tolist()
+        return nll, kl
+
+
+class CapturedEpoch(StaticEpoch):
+    """The whole step - choosing the batch, both passes, Adam - recorded as one CUDA graph and replayed."""
+
+    def __init__(
+        self,
+        vae: VAE,
+        optimizer: torch.optim.Optimizer,
+        data: DagBatch,
+        batch_size: int,
+        generator: torch.Generator,
+        dtype: torch.dtype | None,
+    ) -> None:
+        super().__init__(vae, optimizer, data, batch_size, generator, dtype)
         self.graph = torch.cuda.CUDAGraph()
         self._record()
 
@@ -147,32 +183,6 @@ class CapturedEpoch:
                 for key, moment in self.optimizer.state[parameter].items():
                     moment.copy_(old[key]) if key in old else moment.zero_()
         self.generator.set_state(noise_state)
-        self.number.zero_()
-        self.totals.zero_()
-
-    def _step(self) -> None:
-        index = self.index[self.number].squeeze(0)
-        weight = self.weight[self.number].squeeze(0)
-        part = self.data.select(index)
-        shape = (len(index), self.vae.config.latent)
-        noise = torch.randn(shape, generator=self.generator, device=self.vae.device)
-        self.optimizer.zero_grad()
-        with products_in(self.dtype):
-            losses = self.vae(part, noise * self.vae.config.noise_scale)
-            nll, kl = (losses.nll * weight).sum(), (losses.kl * weight).sum()
-            (nll + self.vae.config.kl_weight * kl).backward()
-        self.optimizer.step()
-        self.totals += torch.stack([nll.detach(), kl.detach()])
-        self.number += 1
-
-    def begin(self, order: Tensor) -> None:
-        self.index.flatten()[: len(order)] = order.to(self.index.device)
-        self.number.zero_()
-        self.totals.zero_()
 
     def step(self, number: int) -> None:
         self.graph.replay()
-
-    def sums(self) -> tuple[float, float]:
-        nll, kl = self.totals.tolist()
-        return nll, kl
