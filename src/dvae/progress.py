@@ -44,6 +44,7 @@ class Progress:
     ) -> None:
         self.description, self.total, self.unit = description, total, unit
         self.done: float = 0
+        self.skipped: float = 0  # done before this loop began
         self.fields: dict[str, object] = {}
         self._display, self._clock = display, clock
         self._started = self._shown = clock()
@@ -56,9 +57,15 @@ class Progress:
     @property
     def remaining(self) -> float | None:
         """Seconds that the rest will take at the pace so far; None where that cannot be known."""
-        if self.total is None or self.done <= 0:
+        here = self.done - self.skipped
+        if self.total is None or here <= 0:
             return None
-        return max(self.total - self.done, 0) * self.elapsed / self.done
+        return max(self.total - self.done, 0) * self.elapsed / here
+
+    def skip(self, steps: float) -> None:
+        """Counts steps that an earlier run took: they are done, but say nothing of this one's pace."""
+        self.skipped += steps
+        self.done += steps
 
     def update(self, advance: float = 1, **fields: object) -> None:
         """Counts `advance` further steps; `fields` replace the values shown under the same names."""
@@ -74,8 +81,9 @@ class Progress:
     def text(self) -> str:
         """The rate, if there is a unit, and the named values, as words."""
         parts = [_field_text(name, value) for name, value in self.fields.items()]
-        if self.unit is not None and self.done > 0 and self.elapsed > 0:
-            parts.insert(0, f"{_number(self.done / self.elapsed)} {self.unit}/s")
+        here = self.done - self.skipped
+        if self.unit is not None and here > 0 and self.elapsed > 0:
+            parts.insert(0, f"{_number(here / self.elapsed)} {self.unit}/s")
         return ", ".join(parts)
 
     def __enter__(self) -> Self:
@@ -108,10 +116,10 @@ class LineDisplay:
         self._print(progress, "" if finished else ", stopped")
 
     def _print(self, progress: Progress, note: str) -> None:
-        total = "" if progress.total is None else f"/{progress.total:,g}"
+        total = "" if progress.total is None else f"/{_number(progress.total)}"
         text = progress.text()
         print(
-            f"{progress.description}: {progress.done:,g}{total} in {_duration(progress.elapsed)}{note}"
+            f"{progress.description}: {_number(progress.done)}{total} in {_duration(progress.elapsed)}{note}"
             + (f"; {text}" if text else ""),
             file=sys.stderr,
             flush=True,

@@ -24,8 +24,8 @@ class Vocabulary:
     def __post_init__(self) -> None:
         if len(set(self.labels)) != len(self.labels):
             raise TaskError("a vocabulary names every type once")
-        if len(self.labels) < 3:
-            raise TaskError("a vocabulary needs a start type, an end type and at least one more")
+        if len(self.labels) < 2:
+            raise TaskError("a vocabulary needs a start type and an end type")
 
     @cached_property
     def index_of(self) -> dict[Label, int]:

@@ -141,7 +141,7 @@ class _Trainer:
             _interruptible() as interrupted,
             progress_bar("training", total=total, unit="graphs", enabled=self._shows(progress)) as bar,
         ):
-            bar.update(advance=min(total, place.epoch * len(self.data) + place.step * config.batch_size))
+            bar.skip(min(total, place.epoch * len(self.data) + place.step * config.batch_size))
             while place.epoch < config.epochs:
                 if self._is_stale():
                     ended = "early-stop"
