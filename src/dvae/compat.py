@@ -174,6 +174,40 @@ def _dvae_fast(reader: _Reader, hidden: int) -> dict[str, Tensor]:
     return state
 
 
+def _readout(reader: _Reader, ending: str, target: str) -> dict[str, Tensor]:
+    """A gated sum of two blocks: the gate's rows, then the map's."""
+    joined = torch.cat([reader.take(f"gate{ending}.0.weight"), reader.take(f"mapper{ending}.0.weight")])
+    bias = pad_blocks(reader.take(f"gate{ending}.0.bias"), 0, 2)
+    return {f"{target}.weight": pad_blocks(pad_blocks(joined, 0, 4), 1), f"{target}.bias": bias}
+
+
+def _deepgmg(reader: _Reader, hidden: int) -> dict[str, Tensor]:
+    """fe sees (sender, direction bit, receiver), finit (type, graph), add_edge (graph, node)."""
+    weight, bias = reader.take("fe.weight"), reader.take("fe.bias")
+    sender, direction, receiver = weight[:, :hidden], weight[:, hidden], weight[:, hidden + 1 :]
+    init = pad_blocks(reader.take("finit.weight"), 0)
+    num_types = init.shape[1] - 2 * hidden
+    state = {
+        "encoder.parts.messages.weight": pad_blocks(pad_blocks(torch.cat([receiver, sender], 1), 0, 2), 1, 2),
+        "encoder.parts.messages.direction": pad_blocks(direction.contiguous(), 0, 2),
+        "encoder.parts.messages.bias": pad_blocks(bias, 0, 2),
+        "encoder.parts.init.weight_type": init[:, :num_types],
+        "encoder.parts.init.weight_graph": pad_blocks(init[:, num_types:], 1, 2),
+        "encoder.parts.init.bias": pad_blocks(reader.take("finit.bias"), 0),
+    }
+    state |= _readout(reader, "", "encoder.parts.readout") | _readout(reader, "_init", "decoder.readout_init")
+    for side, source in (("encoder", "grue"), ("decoder", "grud")):
+        number = 0
+        while f"{source}.{number}.weight_ih" in reader.left:
+            state |= _gru(reader, f"{source}.{number}", f"{side}.rounds.updates.{number}", inputs=2)
+            number += 1
+    state |= _linear(reader, "fc1", "mean", inputs=2, outputs=0) | _linear(reader, "fc2", "logvar", inputs=2, outputs=0)
+    state |= _linear(reader, "fc3", "decoder.start", inputs=0, outputs=2)
+    state |= _linear(reader, "add_vertex.0", "decoder.add_vertex", inputs=2, outputs=0)
+    state |= _linear(reader, "add_edge.0", "decoder.add_edge", inputs=3, outputs=0)
+    return state | _linear(reader, "select_node.0", "decoder.select_node", inputs=2, outputs=0)
+
+
 # name -> (our model, the task whose hints fit, settings, translation)
 ORIGINALS: dict[str, tuple[str, str, dict[str, Any], Callable[[_Reader, int], dict[str, Tensor]]]] = {
     "dvae": ("dvae", "enas", {"bidirectional": True}, lambda r, h: _dvae(r, h, True)),
@@ -181,6 +215,7 @@ ORIGINALS: dict[str, tuple[str, str, dict[str, Any], Callable[[_Reader, int], di
     "dvae_bn": ("dvae", "bayesnet", {}, _dvae_bn),
     "svae": ("svae", "enas", {}, _svae),
     "graphrnn": ("graphrnn", "enas", {}, _graphrnn),
+    "deepgmg": ("deepgmg", "enas", {}, _deepgmg),
     "dvae_fast": ("dvae-fast", "enas", {"bidirectional": True, "edge_width": None}, _dvae_fast),
 }
 HINTS = {"enas": EnasTask.hints, "bayesnet": BayesNetTask.hints}
@@ -198,7 +233,9 @@ def from_original(name: str, state_dict: State, num_types: int, max_nodes: int, 
         if key not in state_dict:
             raise CheckpointError(f"this is not a state dict of the original {name}: it lacks {key}")
     latent = state_dict["fc1.weight"].shape[0]
-    hidden = state_dict["fc3.weight"].shape[0]
+    hidden = next((value.shape[-1] for key, value in state_dict.items() if "weight_hh" in key), 0)
+    if not hidden:
+        raise CheckpointError(f"this is not a state dict of the original {name}: it has no recurrent weights")
     if task is None:
         task = RawTask(num_types, max_nodes, HINTS[kind])
     if (task.num_types, task.max_nodes) != (num_types, max_nodes):

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from torch import Tensor
 
+from dvae.compat import from_original
 from dvae.dag import Dag, DagBatch
 from dvae.models import VAE, build
 from dvae.models.decoders.deepgmg import DeepGmgDecoder
@@ -306,15 +310,11 @@ class DeepGmgOracle:
             total = total - self._types(states)[graph.types[node]].log()
             states = self._added(states, graph.types[node])
             for source in [*sorted(graph.predecessors()[node], reverse=True), None]:
-                lowest = min((u for u, v in edges if v == node), default=node)
-                if lowest == 0:
-                    break
                 states = self._rounds(states, edges)
                 more = self._more(states)
                 total = total - (more if source is not None else 1 - more).log()
                 if source is not None:
-                    states = self._rounds(states, edges)
-                    total = total - self._sources(states, lowest)[source].log()
+                    total = total - self._sources(states, [])[source].log()
                     edges.append((source, node))
         return total
 
@@ -331,19 +331,19 @@ class DeepGmgOracle:
                 if kind == 1:
                     close(types, edges, share * chance)
                 else:
-                    connect((*types, kind), edges, self._added(states, kind), len(types), share * chance)
+                    connect((*types, kind), edges, self._added(states, kind), [], share * chance)
 
-        def connect(types, edges, states, lowest, share):
-            if lowest == 0:
+        def connect(types, edges, states, chosen, share):
+            if len(chosen) == len(types) - 1:
                 grow(types, edges, states, share)
                 return
             states = self._rounds(states, edges)
             more = float(self._more(states))
             grow(types, edges, states, share * (1 - more))
-            states = self._rounds(states, edges)
-            for source, chance in enumerate(self._sources(states, lowest).tolist()):
-                longer = [*edges, (source, len(types) - 1)]
-                connect(types, longer, states, source, share * more * chance)
+            for source, chance in enumerate(self._sources(states, chosen).tolist()):
+                if source not in chosen:
+                    longer = [*edges, (source, len(types) - 1)]
+                    connect(types, longer, states, [*chosen, source], share * more * chance)
 
         def close(types, edges, share):
             busy, end = {source for source, _ in edges}, len(types)
@@ -360,7 +360,7 @@ class DeepGmgOracle:
         return [*states, self._init(kind, self._graph(self.decoder.readout_init, states))]
 
     def _init(self, kind: int, graph: Tensor) -> Tensor:
-        part = self.decoder.init
+        part = self.decoder.parts.init
         return part.weight_type[:, kind] + part.weight_graph @ graph + part.bias
 
     def _graph(self, readout, states: list[Tensor]) -> Tensor:
@@ -368,14 +368,17 @@ class DeepGmgOracle:
         return sum(torch.sigmoid(gates @ state + readout.bias) * (maps @ state) for state in states)
 
     def _rounds(self, states: list[Tensor], edges: Sequence[tuple[int, int]]) -> list[Tensor]:
-        part = self.decoder.rounds
-        for update in part.updates:
+        part = self.decoder.parts.messages
+        busy = {node for edge in edges for node in edge}
+        for update in self.decoder.rounds.updates:
             received = [torch.zeros_like(part.bias) for _ in states]
             for u, v in edges:
-                received[v] = received[v] + part.weight @ torch.cat([states[v], states[u]]) + part.bias
-                against = part.weight @ torch.cat([states[u], states[v]]) + part.bias + part.direction
-                received[u] = received[u] + against
-            states = [self._gru(update, m, state) for m, state in zip(received, states, strict=True)]
+                along = part.weight @ torch.cat([states[v], states[u]]) + part.bias + part.direction
+                received[v] = received[v] + along
+                received[u] = received[u] + part.weight @ torch.cat([states[u], states[v]]) + part.bias
+            states = [
+                self._gru(update, received[node], state) if node in busy else state for node, state in enumerate(states)
+            ]
         return states
 
     def _gru(self, update, message: Tensor, state: Tensor) -> Tensor:
@@ -386,15 +389,17 @@ class DeepGmgOracle:
         return (1 - keep) * candidate + keep * state
 
     def _types(self, states: list[Tensor]) -> Tensor:
-        return torch.softmax(self.decoder.add_vertex(self._graph(self.decoder.readout, states)), 0)
+        return torch.softmax(self.decoder.add_vertex(self._graph(self.decoder.parts.readout, states)), 0)
 
     def _more(self, states: list[Tensor]) -> Tensor:
-        graph = self._graph(self.decoder.readout, states)
-        return torch.sigmoid(self.decoder.add_edge(torch.cat([states[-1], graph])))[0]
+        graph = self._graph(self.decoder.parts.readout, states)
+        return torch.sigmoid(self.decoder.add_edge(torch.cat([graph, states[-1]])))[0]
 
-    def _sources(self, states: list[Tensor], lowest: int) -> Tensor:
-        pairs = [torch.cat([state, states[-1]]) for state in states[:lowest]]
-        return torch.softmax(self.decoder.select_node(torch.stack(pairs))[:, 0], 0)
+    def _sources(self, states: list[Tensor], left_out: Sequence[int]) -> Tensor:
+        pairs = [torch.cat([state, states[-1]]) for state in states[:-1]]
+        scores = self.decoder.select_node(torch.stack(pairs))[:, 0].clone()
+        scores[list(left_out)] = -torch.inf
+        return torch.softmax(scores, 0)
 
 
 @pytest.fixture(params=["as it is", "static shapes"])
@@ -418,3 +423,25 @@ def test_deepgmg_decodes_as_it_scores() -> None:
     with torch.no_grad():
         expected = DeepGmgOracle(vae.decoder).outcomes(z[0])  # type: ignore[arg-type]
     check_frequencies(raw_dags(vae.decode_batch(z, copies=8000, seed=0), 4), expected)
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("name", ["deepgmg_enas6", "deepgmg_bn8"])
+def test_deepgmg_gives_the_originals_numbers(name: str, golden_folder: Path) -> None:
+    with np.load(golden_folder / f"{name}.npz") as file:
+        arrays = {key: torch.from_numpy(file[key]) for key in file.files}
+    about = json.loads((golden_folder / f"{name}.json").read_text())
+    weights = {key.removeprefix("param/"): value for key, value in arrays.items() if key.startswith("param/")}
+    vae = from_original("deepgmg", weights, about["num_types"], about["max_nodes"])
+    graphs = [Dag(tuple(graph["types"]), tuple(map(tuple, graph["edges"]))) for graph in about["graphs"]]
+    posterior = vae.encode(graphs)
+    nll = vae.reconstruction_nll(graphs, posterior.mean)
+    for found, expected in [
+        (posterior.mean, "mu"),
+        (posterior.logvar, "logvar"),
+        (posterior.kl(), "kl"),
+        (nll, "reconstruction_nll"),
+    ]:
+        torch.testing.assert_close(found, arrays[expected], rtol=1e-8, atol=1e-8)
+    alone = torch.cat([vae.reconstruction_nll([graph], posterior.mean[i : i + 1]) for i, graph in enumerate(graphs)])
+    torch.testing.assert_close(nll, alone, rtol=1e-8, atol=1e-8)  # no graph feels the others

@@ -21,17 +21,15 @@ def models(
     from dvae.models.zoo import DECODERS, ENCODERS, MODELS, build
 
     meaning = inputs.get_task(inputs.task_name(task))
-    table = []
-    for name, entry in MODELS.items():
-        parameters = sum(parameter.numel() for parameter in build(name, meaning).parameters())
-        table.append({"name": name, **asdict(entry), "parameters": parameters})
+    table = [
+        {"name": name, "parameters": build(name, meaning).num_parameters(), **asdict(entry)}
+        for name, entry in MODELS.items()
+    ]
     if json:
         parts = {"encoders": list(ENCODERS), "decoders": list(DECODERS)}
         answers.print_json({"task": meaning.name, "models": table, **parts})
         return
-    answers.print_table(
-        [(str(row["name"]), f"{row['parameters']:,}", str(row["purpose"]), str(row["reference"])) for row in table],
-        title=f"for {meaning.name}",
-        header=("model", "parameters", "purpose", "reference"),
-    )
+    rows = [(str(row["name"]), f"{row['parameters']:,}", str(row["purpose"]), str(row["reference"])) for row in table]
+    header = ("model", "parameters", "what it is for", "reference")
+    answers.print_table(rows, title=f"for {meaning.name}", header=header)
     answers.remark(f"encoders: {', '.join(ENCODERS)}; decoders: {', '.join(DECODERS)}")

@@ -1,11 +1,12 @@
 """What DeepGMG's encoder and decoder are made of (Li et al. 2018, Learning Deep Generative Models of Graphs).
 
-    a[v] = sum over u -> v of fe(h[v], h[u], 0) + sum over v -> w of fe(h[v], h[w], 1)      messages, both ways
-    h[v] = GRU_r(a[v], h[v])                                                              round r, all nodes at once
+    a[v] = sum over u -> v of fe(h[u], 1, h[v]) + sum over v -> w of fe(h[w], 0, h[v])      messages, both ways
+    h[v] = GRU_r(a[v], h[v])                   round r, all nodes at once; a node without neighbours keeps its state
     R(h) = sum over v of sigmoid(gate h[v]) * (map h[v])                                  the state of the graph
     h[new] = finit(x[new], R_init(h))                                                     a new node
 
-`fe` and `finit` are linear. A graph's state is twice as wide as a node's: two blocks of `hidden`, each aligned.
+`fe` and `finit` are linear. A graph's state is twice as wide as a node's: two blocks of `hidden`, each aligned. As in
+the original implementation, encoder and decoder have `fe`, `finit` and R in common and GRUs of their own.
 """
 
 from __future__ import annotations
@@ -21,19 +22,6 @@ from dvae.models.features import NodeFeatures
 from dvae.models.gru import _GruStep, rows_of
 from dvae.models.precision import linear
 from dvae.models.simultaneous import _Gated
-
-
-class BlockLinear(nn.Module):
-    """A linear layer between vectors of aligned blocks; with 0 blocks a side is taken as it is."""
-
-    def __init__(self, inputs: int, outputs: int, *, input_blocks: int, output_blocks: int) -> None:
-        super().__init__()
-        bound = 1 / math.sqrt(inputs)
-        self.weight = aligned_parameter(uniform(outputs, inputs, bound=bound), output_blocks, input_blocks)
-        self.bias = aligned_parameter(uniform(outputs, bound=bound), output_blocks)
-
-    def forward(self, values: Tensor) -> Tensor:
-        return linear(values, self.weight, self.bias)
 
 
 class GruRound(nn.Module):
@@ -59,34 +47,40 @@ class FoldedRound(NamedTuple):
     bias_hh: Tensor
 
 
-class MessageRounds(nn.Module):
-    """`rounds` rounds of messages both ways, with a GRU of its own each."""
+class Messages(nn.Module):
+    """fe."""
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        bound = 1 / math.sqrt(2 * hidden + 1)
+        self.weight = aligned_parameter(uniform(2 * hidden, 2 * hidden, bound=bound), 2, 2)  # receiver, sender
+        self.direction = aligned_parameter(uniform(2 * hidden, bound=bound), 2)
+        self.bias = aligned_parameter(uniform(2 * hidden, bound=bound), 2)
+        self.width = aligned(hidden)
+
+
+class Rounds(nn.Module):
+    """A GRU for every round."""
 
     def __init__(self, hidden: int, rounds: int) -> None:
         super().__init__()
-        bound = 1 / math.sqrt(2 * hidden + 1)
-        self.weight = aligned_parameter(uniform(2 * hidden, 2 * hidden, bound=bound), 2, 2)  # of (h[v], h[u])
-        self.direction = aligned_parameter(uniform(2 * hidden, bound=bound), 2)
-        self.bias = aligned_parameter(uniform(2 * hidden, bound=bound), 2)
         self.updates = nn.ModuleList(GruRound(hidden) for _ in range(rounds))
-        self.width = aligned(hidden)
 
-    def folded(self) -> list[FoldedRound]:
-        rounds = []
+    def folded(self, messages: Messages) -> list[FoldedRound]:
+        folds = []
         for update in self.updates:
             assert isinstance(update, GruRound)
-            both = update.weight_ih @ self.weight
-            receiver, sender = both.split(self.width, 1)
-            rounds.append(
+            receiver, sender = (update.weight_ih @ messages.weight).split(messages.width, 1)
+            folds.append(
                 FoldedRound(
                     torch.cat([receiver, sender, update.weight_hh]),
-                    update.weight_ih @ self.bias,
-                    update.weight_ih @ (self.bias + self.direction),
+                    update.weight_ih @ (messages.bias + messages.direction),
+                    update.weight_ih @ messages.bias,
                     update.bias_ih,
                     update.bias_hh,
                 )
             )
-        return rounds
+        return folds
 
 
 def propagated(rounds: list[FoldedRound], states: Tensor, adjacency: Tensor) -> Tensor:
@@ -97,7 +91,8 @@ def propagated(rounds: list[FoldedRound], states: Tensor, adjacency: Tensor) -> 
         receiver, sender, hidden = linear(states, fold.weight).chunk(3, -1)
         fixed = inward * fold.along + outward * fold.against + fold.bias_ih
         inputs = torch.baddbmm(torch.addcmul(fixed, degree, receiver), neighbours, sender)
-        states = _GruStep.apply(inputs, hidden + fold.bias_hh, states, torch.is_grad_enabled())
+        moved = _GruStep.apply(inputs, hidden + fold.bias_hh, states, torch.is_grad_enabled())
+        states = torch.where(degree > 0, moved, states)
     return states
 
 
@@ -120,22 +115,26 @@ class GraphReadout(nn.Module):
 
 
 class NodeInit(nn.Module):
-    """finit: the first state of a node from its type and, where there is one yet, the graph's state."""
+    """finit: the first state of a node from its type and the graph's state (none: zero)."""
 
-    weight_graph: nn.Parameter | None
-
-    def __init__(self, features: NodeFeatures, hidden: int, *, sees_graph: bool) -> None:
+    def __init__(self, features: NodeFeatures, hidden: int) -> None:
         super().__init__()
         self.features = features
         bound = 1 / math.sqrt(features.width + 2 * hidden)
         self.weight_type = aligned_parameter(uniform(hidden, features.width, bound=bound), 1)
+        self.weight_graph = aligned_parameter(uniform(hidden, 2 * hidden, bound=bound), 1, 2)
         self.bias = aligned_parameter(uniform(hidden, bound=bound), 1)
-        self.weight_graph = None
-        if sees_graph:
-            self.weight_graph = aligned_parameter(uniform(hidden, 2 * hidden, bound=bound), 1, 2)
 
     def forward(self, types: Tensor, graph: Tensor | None = None) -> Tensor:
         states = rows_of(self.features.linear(self.weight_type, self.bias), types)
-        if graph is None or self.weight_graph is None:
-            return states
-        return states + linear(graph, self.weight_graph)
+        return states if graph is None else states + linear(graph, self.weight_graph)
+
+
+class SharedParts(nn.Module):
+    """What encoder and decoder have in common."""
+
+    def __init__(self, features: NodeFeatures, hidden: int) -> None:
+        super().__init__()
+        self.init = NodeInit(features, hidden)
+        self.messages = Messages(hidden)
+        self.readout = GraphReadout(hidden)

@@ -19,6 +19,7 @@ from dvae.models.decoders.graphrnn import GraphRnnDecoder
 from dvae.models.decoders.pace import PaceDecoder
 from dvae.models.decoders.smp import SmpDecoder
 from dvae.models.decoders.svae import SvaeDecoder
+from dvae.models.deepgmg import SharedParts
 from dvae.models.encoders.dagnn import DagnnEncoder
 from dvae.models.encoders.deepgmg import DeepGmgEncoder
 from dvae.models.encoders.dvae import DvaeEncoder
@@ -43,6 +44,7 @@ class Blueprint:
     task: Task
     config: ModelConfig
     features: NodeFeatures
+    deepgmg_parts: SharedParts  # those of DeepGMG
 
     def aggregation(self) -> Aggregation:
         name = self.config.aggregation or self.task.hints.aggregation
@@ -96,13 +98,13 @@ def gcn_encoder(plan: Blueprint, shared: Aggregation) -> Encoder:
 
 
 def deepgmg_encoder(plan: Blueprint, shared: Aggregation) -> Encoder:
-    return DeepGmgEncoder(plan.features, plan.config.hidden, plan.config.rounds or SIMULTANEOUS_ROUNDS)
+    return DeepGmgEncoder(plan.deepgmg_parts, plan.config.hidden, plan.config.rounds or SIMULTANEOUS_ROUNDS)
 
 
 def deepgmg_decoder(plan: Blueprint, shared: Aggregation) -> Decoder:
     config, task = plan.config, plan.task
     return DeepGmgDecoder(
-        plan.features,
+        plan.deepgmg_parts,
         num_types=task.num_types,
         max_nodes=task.max_nodes,
         hidden=config.hidden,
@@ -286,7 +288,8 @@ def build(
     with torch.random.fork_rng(devices=[], enabled=seed is not None):
         if seed is not None:
             torch.manual_seed(seed)
-        plan = Blueprint(task, config, _features(task, config))
+        features = _features(task, config)
+        plan = Blueprint(task, config, features, SharedParts(features, config.hidden))
         shared = plan.aggregation()
         encoder = ENCODERS[encoder_name](plan, shared)
         decoder = DECODERS[decoder_name](plan, shared)

@@ -1,13 +1,14 @@
 """DeepGMG as a decoder (Li et al. 2018, algorithm 1), nodes in topological order, edges only into the new node.
 
-A node is added by its type, then its predecessors one by one: "another edge?", and if so "from which node?", from the
-largest index down. Before every decision the states of all nodes go through some rounds of messages, and they are
-kept: a state depends on all the decisions before it. So teacher forcing runs in the order of the decisions too, one
-propagation a decision, for all graphs of a batch in step: node i of every graph at once, then its k-th edge. Graphs
-that have no k-th decision keep their states meanwhile; so no graph feels the others.
+A node is added by its type, then its predecessors one by one: "another edge?", and if so "from which node?". Before
+every type and every "another edge?" the states of all nodes go through some rounds of messages, and they are kept: a
+state depends on all the decisions before it. So teacher forcing runs in the order of the decisions too, one propagation
+a decision, for all graphs of a batch in step: node i of every graph at once, then its k-th edge. Graphs that have no
+k-th decision keep their states meanwhile, so no graph feels the others (in the original they do).
 
-Which node an edge comes from is asked among those below the last one chosen, and "another edge?" only while there is
-one: every graph has exactly one sequence of decisions, and the probabilities of all graphs sum to one.
+The true predecessors are added from the largest index down. As in the original the likelihood asks "another edge?" once
+more after the last one, and which node among all older ones. Sampling leaves out nodes that are chosen already, and
+asks only while there is a choice.
 """
 
 from __future__ import annotations
@@ -19,9 +20,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dvae.dag import DagBatch
-from dvae.models.aligned import aligned
-from dvae.models.deepgmg import BlockLinear, FoldedRound, GraphReadout, MessageRounds, NodeInit, propagated
-from dvae.models.features import NodeFeatures
+from dvae.models.aligned import AlignedLinear, aligned
+from dvae.models.deepgmg import FoldedRound, GraphReadout, Rounds, SharedParts, propagated
 from dvae.models.parts import Sampling
 from dvae.tasks.vocabulary import END_INDEX, START_INDEX
 
@@ -34,7 +34,7 @@ class DeepGmgDecoder(nn.Module):
 
     def __init__(
         self,
-        features: NodeFeatures,
+        parts: SharedParts,
         *,
         num_types: int,
         max_nodes: int,
@@ -49,18 +49,17 @@ class DeepGmgDecoder(nn.Module):
         self.end_edges = end_edges
         self.static_shapes = max_nodes <= STATIC_NODES
         self.width = aligned(hidden)
-        self.start = BlockLinear(latent, 2 * hidden, input_blocks=0, output_blocks=2)
-        self.init = NodeInit(features, hidden, sees_graph=True)
-        self.rounds = MessageRounds(hidden, rounds)
-        self.readout = GraphReadout(hidden)
+        self.start = AlignedLinear(latent, hidden, input_blocks=0, output_blocks=2)
+        self.parts = parts
+        self.rounds = Rounds(hidden, rounds)
         self.readout_init = GraphReadout(hidden)
-        self.add_vertex = BlockLinear(2 * hidden, num_types, input_blocks=2, output_blocks=0)
-        self.add_edge = BlockLinear(3 * hidden, 1, input_blocks=3, output_blocks=0)
-        self.select_node = BlockLinear(2 * hidden, 1, input_blocks=2, output_blocks=0)
+        self.add_vertex = AlignedLinear(hidden, num_types, input_blocks=2, output_blocks=0)
+        self.add_edge = AlignedLinear(hidden, 1, input_blocks=3, output_blocks=0)
+        self.select_node = AlignedLinear(hidden, 1, input_blocks=2, output_blocks=0)
 
     def nll(self, latents: Tensor, batch: DagBatch) -> Tensor:
         """Every node's type and all edges are scored, the end node's too."""
-        rounds = self.rounds.folded()
+        rounds = self.folded()
         adjacency = batch.adjacency.to(latents.dtype)
         states = self._first(latents, batch.types[:, 0])
         total = latents.new_zeros(len(batch))
@@ -81,33 +80,31 @@ class DeepGmgDecoder(nn.Module):
 
     def _edges_nll(
         self, rounds: list[FoldedRound], states: Tensor, adjacency: Tensor, into: Tensor, edges: int, there: Tensor
-    ) -> tuple[Tensor, Tensor]:  # fmt: skip
+    ) -> tuple[Tensor, Tensor]:
         """The states after all edges `into` (batch source) the newest node, at most `edges`, and their cost."""
         node = into.shape[1]
         count = into.sum(1)
         rank = into.flip(1).cumsum(1).flip(1) - into.to(torch.int64)  # how many are chosen before a predecessor
-        before = adjacency[:, :node, : node + 1]
+        before = adjacency[:, :node, :node]
         total = states.new_zeros(states.shape[0])
-        for number in range(min(edges + 1, node)):
-            chosen = into & (rank < number)
-            candidates = _below(chosen)
-            column = chosen.to(states.dtype)[:, :, None]
-            graph = functional.pad(torch.cat([before[:, :, :node], column], 2), (0, 0, 0, 1))
-            asked = there & (number <= count) & candidates.any(1)
+        for number in range(edges + 1):
+            column = (into & (rank < number)).to(states.dtype)[:, :, None]
+            graph = functional.pad(torch.cat([before, column], 2), (0, 0, 0, 1))
+            asked = there & (number <= count)
             states = torch.where(asked[:, None, None], propagated(rounds, states, graph), states)
             more = number < count
             loss = functional.binary_cross_entropy_with_logits(
                 self._edge_score(states), more.to(states.dtype), reduction="none"
             )
             total = total + loss * asked
-            if number == edges:
-                break
-            choosing = there & more
-            states = torch.where(choosing[:, None, None], propagated(rounds, states, graph), states)
-            scores = self._node_scores(states).masked_fill(~candidates & choosing[:, None], -torch.inf)
-            truth = (into & (rank == number)).to(torch.int64).argmax(1)
-            total = total + functional.cross_entropy(scores, truth, reduction="none") * choosing
+            if number < edges:
+                truth = (into & (rank == number)).to(torch.int64).argmax(1)
+                loss = functional.cross_entropy(self._node_scores(states), truth, reduction="none")
+                total = total + loss * (there & more)
         return states, total
+
+    def folded(self) -> list[FoldedRound]:
+        return self.rounds.folded(self.parts.messages)
 
     def _is_static(self, device: torch.device) -> bool:
         """Shapes may follow the data on a CPU; on a GPU they are static, so that a step can be captured."""
@@ -115,19 +112,19 @@ class DeepGmgDecoder(nn.Module):
 
     def _first(self, latents: Tensor, types: Tensor) -> Tensor:
         """The start node; the latent takes the place of the state of the graph before it."""  # batch 1 hidden
-        first: Tensor = self.init(types, torch.tanh(self.start(latents)))
+        first: Tensor = self.parts.init(types, torch.tanh(self.start(latents)))
         return first[:, None]
 
     def _type_scores(self, states: Tensor) -> Tensor:
-        scores: Tensor = self.add_vertex(self.readout(states))
+        scores: Tensor = self.add_vertex(self.parts.readout(states))
         return scores
 
     def _with_node(self, states: Tensor, types: Tensor) -> Tensor:
-        return torch.cat([states, self.init(types, self.readout_init(states))[:, None]], 1)
+        return torch.cat([states, self.parts.init(types, self.readout_init(states))[:, None]], 1)
 
     def _edge_score(self, states: Tensor) -> Tensor:
         """Whether the newest node gets another edge."""  # batch
-        score: Tensor = self.add_edge(torch.cat([states[:, -1], self.readout(states)], 1))
+        score: Tensor = self.add_edge(torch.cat([self.parts.readout(states), states[:, -1]], 1))
         return score.squeeze(1)
 
     def _node_scores(self, states: Tensor) -> Tensor:
@@ -147,18 +144,13 @@ class DeepGmgDecoder(nn.Module):
         return DagBatch.cat(parts)
 
 
-def _below(chosen: Tensor) -> Tensor:
-    """The nodes below all those chosen."""  # batch source, bool
-    return ~chosen.to(torch.int64).cumsum(1).bool()
-
-
 class _Sampler:
     """One run of the generative process, a decision at a time, all graphs in step."""
 
     def __init__(self, decoder: DeepGmgDecoder, latents: Tensor, sampling: Sampling) -> None:
         self.decoder = decoder
         self.sampling = sampling
-        self.rounds = decoder.rounds.folded()
+        self.rounds = decoder.folded()
         count, nodes, device = latents.shape[0], decoder.max_nodes, latents.device
         self.types = torch.full((count, nodes), START_INDEX, device=device)
         self.adjacency = torch.zeros(count, nodes, nodes, dtype=torch.bool, device=device)
@@ -194,35 +186,25 @@ class _Sampler:
         return self._drawn(scores)
 
     def _edges(self, node: int, growing: Tensor) -> None:
-        """Predecessors of the newest node, from the largest index down, until no more is wanted."""
+        """Predecessors of the newest node, one by one, until no more is wanted; then those the rules demand."""
+        asked = growing
         for _ in range(node):
             chosen = self.adjacency[:, :node, node]
-            candidates = _below(chosen)
-            growing = growing & candidates.any(1)
-            if not growing.any():
-                return
-            self._advance(node, growing)
+            asked = asked & ~chosen.all(1)
+            if not asked.any():
+                break
+            self._advance(node, asked)
             score = self.decoder._edge_score(self.states)
-            more = score > 0 if self.sampling.greedy else self._uniform(score) < score.sigmoid()
-            required = self._required(node, chosen, candidates)
-            growing = growing & (more | (required >= 0))
-            choosing = growing & more
-            if choosing.any():
-                self._advance(node, choosing)
+            asked = asked & (score > 0 if self.sampling.greedy else self._uniform(score) < score.sigmoid())
             scores = self.decoder._node_scores(self.states)
-            source = self._drawn(scores.masked_fill(~candidates & growing[:, None], -torch.inf))
-            source = torch.where(more, source, -1).maximum(required)  # no required edge may be passed over
-            rows = growing.nonzero().squeeze(1)
+            source = self._drawn(scores.masked_fill(chosen & asked[:, None], -torch.inf))
+            rows = asked.nonzero().squeeze(1)
             self.adjacency[rows, source[rows], node] = True
-
-    def _required(self, node: int, chosen: Tensor, candidates: Tensor) -> Tensor:
-        """The largest candidate that must be a predecessor; -1 where there is none."""  # batch
-        required = torch.full_like(self.num_nodes, -1)
         if self.sampling.rules is not None:
-            for source in range(node):
-                demanded = self.sampling.rules.required_edge(source, node, chosen.any(1)) & candidates[:, source]
-                required = torch.where(demanded, source, required)
-        return required
+            for source_node in reversed(range(node)):
+                connected = self.adjacency[:, source_node + 1 : node, node].any(1)
+                demanded = self.sampling.rules.required_edge(source_node, node, connected)
+                self.adjacency[:, source_node, node] |= demanded & growing
 
     def _advance(self, node: int, which: Tensor) -> None:
         self.states = torch.where(which[:, None, None], self._propagated(node + 1), self.states)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from dvae.dag import DagBatch
-from dvae.models.deepgmg import GraphReadout, MessageRounds, NodeInit, propagated
-from dvae.models.features import NodeFeatures
+from dvae.models.deepgmg import Rounds, SharedParts, propagated
 
 
 class DeepGmgEncoder(nn.Module):
@@ -14,15 +13,15 @@ class DeepGmgEncoder(nn.Module):
 
     blocks = 2
 
-    def __init__(self, features: NodeFeatures, hidden: int, rounds: int) -> None:
+    def __init__(self, parts: SharedParts, hidden: int, rounds: int) -> None:
         super().__init__()
         self.width = hidden
-        self.init = NodeInit(features, hidden, sees_graph=False)
-        self.rounds = MessageRounds(hidden, rounds)
-        self.readout = GraphReadout(hidden)
+        self.parts = parts
+        self.rounds = Rounds(hidden, rounds)
 
     def forward(self, batch: DagBatch) -> Tensor:
-        states = self.init(batch.types)
-        states = propagated(self.rounds.folded(), states, batch.adjacency.to(states.dtype))
-        graph: Tensor = self.readout(states, batch.node_mask())
+        states = self.parts.init(batch.types)
+        folded = self.rounds.folded(self.parts.messages)
+        states = propagated(folded, states, batch.adjacency.to(states.dtype))
+        graph: Tensor = self.parts.readout(states, batch.node_mask())
         return graph
