@@ -80,7 +80,7 @@ def measure(options: argparse.Namespace, batch_size: int, precision: str) -> dic
     device = torch.device(options.device)
     vae = dvae.models.build(options.model, task, hidden=options.hidden, seed=0).to(device)
     graphs, source = graphs_of(task, max(4 * batch_size, 16384 if device.type == "cuda" else 2048))
-    graphs = graphs.to(device)
+    graphs = vae.prepare(graphs).to(device)
     config = TrainingConfig(precision=precision)  # type: ignore[arg-type]
     captured = device.type == "cuda" and not options.plain
     rate = torch.tensor(1e-4, device=device) if captured else 1e-4
