@@ -1,0 +1,113 @@
+"""Ask for DAGs, tell their scores: every way of searching behind one interface.
+
+A strategy never proposes a DAG that was scored or proposed before (its archive sees to that), and it learns only what
+it is told. It may be told of DAGs it did not propose: scored training data are a warm start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from dvae.dag import Dag
+from dvae.errors import DvaeError
+from dvae.models import VAE
+from dvae.search.archive import Archive, Evaluation
+
+ATTEMPTS = 50  # rounds of drawing before a strategy says that it finds nothing new
+DRAWS = 256
+
+
+class Strategy(Protocol):
+    archive: Archive
+
+    def ask(self, count: int) -> list[Dag]:
+        """At most `count` valid DAGs nobody has proposed; fewer only if the strategy finds no more."""
+        ...
+
+    def tell(self, evaluations: Iterable[Evaluation]) -> None: ...
+
+
+class RandomSearch:
+    """Latents from the prior (moved to where the training data lie) or from their range, decoded once each."""
+
+    def __init__(self, vae: VAE, archive: Archive, *, seed: int = 0, box: tuple[Tensor, Tensor] | None = None) -> None:
+        self.vae, self.archive, self.box = vae, archive, box
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def ask(self, count: int) -> list[Dag]:
+        found: list[Dag] = []
+        for _ in range(ATTEMPTS):
+            decoded = self.vae.decode(self._latents(DRAWS), seed=draw_seed(self.generator))
+            found += self.archive.take([dag for dag in decoded if self.vae.task.is_valid(dag)], count - len(found))
+            if len(found) == count:
+                break
+        return found
+
+    def tell(self, evaluations: Iterable[Evaluation]) -> None:
+        self.archive.add(evaluations)
+
+    def _latents(self, count: int) -> Tensor:
+        if self.box is None:
+            return self.vae.prior(count, seed=draw_seed(self.generator))
+        low, high = self.box
+        return low + (high - low) * torch.rand(count, len(low), generator=self.generator, dtype=low.dtype)
+
+
+class Evolution:
+    """Regularised evolution (Real et al., AAAI 2019) on the DAGs themselves, no model: the honest rival.
+
+    The population is the youngest `population` scored DAGs; a parent is the best of `tournament` of them, a child
+    differs from it by one change: another type of a node, or an edge more or less.
+    """
+
+    def __init__(self, archive: Archive, *, seed: int = 0, population: int = 50, tournament: int = 10) -> None:
+        self.archive, self.population, self.tournament = archive, population, tournament
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def ask(self, count: int) -> list[Dag]:
+        if not len(self.archive):
+            raise DvaeError("evolution needs scored DAGs to start from: tell it some first")
+        found: list[Dag] = []
+        for _ in range(ATTEMPTS * count):
+            if len(found) == count:
+                break
+            child = self._changed(self._parent())
+            for _ in range(self._draw(3)):  # where all neighbours are known, further changes lead on
+                child = self._changed(child) if self.archive.unknown([child]) == [] else child
+            if self.archive.task.is_valid(child):
+                found += self.archive.take([child], 1)
+        return found
+
+    def tell(self, evaluations: Iterable[Evaluation]) -> None:
+        self.archive.add(evaluations)
+
+    def _parent(self) -> Dag:
+        youngest = range(max(0, len(self.archive) - self.population), len(self.archive))
+        rivals = [youngest[self._draw(len(youngest))] for _ in range(self.tournament)]
+        return self.archive.dags[max(rivals, key=self.archive.scores.__getitem__)]
+
+    def _changed(self, dag: Dag) -> Dag:
+        """One change that keeps the DAG valid, if one is found soon; else the DAG itself."""
+        task = self.archive.task
+        for _ in range(ATTEMPTS):
+            types, edges = list(dag.types), set(dag.edges)
+            if self._draw(2) == 0:
+                types[self._draw(len(types))] = task.vocabulary.labels[self._draw(task.num_types)]
+            else:
+                source, target = sorted(torch.randperm(len(types), generator=self.generator)[:2].tolist())
+                edges ^= {(source, target)}
+            child = Dag(tuple(types), tuple(edges))
+            if child != dag and task.is_valid(child):
+                return child
+        return dag
+
+    def _draw(self, below: int) -> int:
+        return int(torch.randint(below, (1,), generator=self.generator))
+
+
+def draw_seed(generator: torch.Generator) -> int:
+    return int(torch.randint(2**62, (1,), generator=generator))
