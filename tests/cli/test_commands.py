@@ -30,7 +30,8 @@ def test_data_describes_a_task(call: Call) -> None:
     assert (facts["count"], facts["train"], facts["test"]) == (50, 45, 5)
     assert facts["nodes"] == {"min": 8, "mean": 8, "max": 8}
     assert facts["valid_share"] == 1
-    assert facts["scores"] is None
+    assert facts["scored"] == 50
+    assert facts["scores"]["max"] < -11_000
     assert facts["model"] == {"num_types": 10, "max_nodes": 10, "virtual_start": True, "virtual_end": True}
     assert "45 to train" in call("data", "asia", "--size", 50).stdout
 

@@ -30,6 +30,10 @@ def task_name(text: str) -> str:
         text = f"file:{text}"
     if text.startswith("file:"):
         return f"file:{Path(text.removeprefix('file:')).absolute()}"
+    if text.startswith("bn:"):
+        from dvae.tasks.tables import absolute_name
+
+        return absolute_name(text)
     return text
 
 
@@ -68,12 +72,13 @@ def read_dags(path: Path, task: Task) -> list[ScoredDag]:
                 task.batch([item.dag])
             except (TaskError, DagError) as error:
                 problem = str(error).replace("DAG 0 has", "the DAG has", 1)
-                raise FormatError.at(path, _line_of(path, place), problem) from None
+                raise FormatError.at(path, line_of(path, place), problem) from None
         raise
     return items
 
 
-def _line_of(path: Path, place: int) -> int:
+def line_of(path: Path, place: int) -> int:
+    """The number of the line that holds the DAG at a place of the file."""
     from dvae.dag.lines import numbered_lines
 
     number, _ = next(islice(numbered_lines(path), place, None))

@@ -9,7 +9,20 @@ import typer
 from typer.core import TyperGroup
 
 from dvae import __version__, logs
-from dvae.cli import data, decode, demo, draw, encode, evaluate, import_checkpoint, models, sample, train
+from dvae.cli import (
+    data,
+    decode,
+    demo,
+    draw,
+    encode,
+    evaluate,
+    import_checkpoint,
+    models,
+    predict,
+    sample,
+    score,
+    train,
+)
 from dvae.errors import DvaeError
 
 BAD_INPUT = 2
@@ -72,11 +85,13 @@ START, WORK, LOOK = "Start here", "Train and use a model", "Look around"
 app.command("demo", rich_help_panel=START)(demo.demo)
 app.command("train", rich_help_panel=WORK)(train.train)
 app.command("evaluate", rich_help_panel=WORK)(evaluate.evaluate)
+app.command("predict", rich_help_panel=WORK)(predict.predict)
 app.command("sample", rich_help_panel=WORK)(sample.sample)
 app.command("encode", rich_help_panel=WORK)(encode.encode)
 app.command("decode", rich_help_panel=WORK)(decode.decode)
 app.command("import-checkpoint", rich_help_panel=WORK)(import_checkpoint.import_checkpoint)
 app.command("data", rich_help_panel=LOOK)(data.data)
+app.command("score", rich_help_panel=LOOK)(score.score)
 app.command("draw", rich_help_panel=LOOK)(draw.draw)
 app.command("models", rich_help_panel=LOOK)(models.models)
 

@@ -29,7 +29,12 @@ ENDINGS = {
 def train(
     run: Annotated[Path, typer.Option("--run", metavar="FOLDER", help="Where the run is kept.")],
     task: Annotated[
-        str | None, typer.Option("--task", help="enas6, asia, ..., or file:my.jsonl for your own DAGs.")
+        str | None,
+        typer.Option("--task", help="enas6, asia, ..., file:my.jsonl for your own DAGs, bn:my.csv for your own table."),
+    ] = None,
+    order: Annotated[
+        str | None,
+        typer.Option("--order", metavar="A,B,C", help="Of the variables of a Bayesian network; else estimated."),
     ] = None,
     data: Annotated[
         Path | None,
@@ -74,11 +79,11 @@ def train(
     Try: dvae train --task asia --run runs/asia --size 20000 --epochs 5
     """
     from dvae.cli import runs
-    from dvae.config import parse_override, read_toml, with_overrides
+    from dvae.config import parse_override, read_toml, replace, with_overrides
     from dvae.training import fit
 
     changes: dict[str, object] = {
-        "task": None if task is None else inputs.task_name(task),
+        "task": _ordered(task, order),
         "data": None if data is None else str(data.absolute()),
         "size": size,
         "data_seed": data_seed,
@@ -104,6 +109,7 @@ def train(
             raise ConfigError("--config does not go with --resume: the run has its own run.toml")
         runs.check_resumable(run, started, settings)
     meaning = inputs.get_task(settings.task)
+    settings = replace(settings, task=meaning.full_name)  # an order, once estimated, is the run's
     graphs = meaning.batch(settings.dataset(meaning).train.dags)
     vae = settings.new_model(meaning)
     with _kept(run, settings):
@@ -119,6 +125,17 @@ def train(
         _print(run, settings, result)
     if result.ended == "interrupted":
         raise typer.Exit(INTERRUPTED)
+
+
+def _ordered(task: str | None, order: str | None) -> str | None:
+    """The name of the task, with the order of its variables where one is given."""
+    if order is None:
+        return None if task is None else inputs.task_name(task)
+    if task is None:
+        raise ConfigError("--order is that of a task's variables: give --task, too")
+    from dvae.tasks.tables import parse_order, with_order
+
+    return with_order(inputs.task_name(task), parse_order(order))
 
 
 def _about_something(settings: RunConfig) -> RunConfig:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import os
+import logging
 import random
 from collections.abc import Sequence
 from pathlib import Path
 
-from dvae.dag import DagSet, ScoredDag, ScoredDags, load_jsonl, read_bayesnet, read_enas
+from dvae.dag import Dag, DagSet, ScoredDag, ScoredDags, load_jsonl, read_bayesnet, read_enas
 from dvae.errors import MissingError, TaskError
 from dvae.tasks import BayesNetTask, EnasTask, GenericTask, Task
+from dvae.tasks.tables import data_folder
+
+__all__ = ["data_folder", "make_dataset", "read_dags", "split"]
 
 TRAIN_SHARE = 0.9  # paper, section 4
 ENAS_BURN_IN = 1000  # paper, appendix H
@@ -17,9 +20,7 @@ DEFAULT_SIZES = {"bayesnet": 200_000, "enas": 20_000}  # paper, appendix I; ours
 ENAS_FILE = Path("enas/final_structures6.txt")
 
 
-def data_folder() -> Path:
-    """Where data that are not part of the package are looked for: DVAE_DATA, or ../shared/data."""
-    return Path(os.environ.get("DVAE_DATA", "../shared/data"))
+log = logging.getLogger("dvae")
 
 
 def make_dataset(task: Task, size: int | None = None, seed: int = 0) -> ScoredDags:
@@ -37,7 +38,8 @@ def make_dataset(task: Task, size: int | None = None, seed: int = 0) -> ScoredDa
         kind = "bayesnet" if isinstance(task, BayesNetTask) else "enas"
         count = DEFAULT_SIZES[kind] if size is None else size
         dags = task.sample(count, seed)
-        return ScoredDags(f"{task.name} sampled, seed {seed}", DagSet.of(dags), int(count * TRAIN_SHARE))
+        scores = _scores(task, dags) if isinstance(task, BayesNetTask) else None
+        return ScoredDags(f"{task.name} sampled, seed {seed}", DagSet.of(dags, scores), int(count * TRAIN_SHARE))
     raise TaskError(f"{task.name} has no data set of its own; give a file")
 
 
@@ -60,6 +62,17 @@ def split(name: str, items: Sequence[ScoredDag], size: int | None = None) -> Sco
     whole = DagSet(tuple(item.dag for item in chosen), tuple(item.score for item in chosen))
     train_size = min(max(1, int(len(chosen) * TRAIN_SHARE)), len(chosen) - 1)
     return ScoredDags(name, whole, train_size)
+
+
+def _scores(task: BayesNetTask, dags: Sequence[Dag]) -> list[float] | None:
+    """The networks' scores, where the task has data to score them on; without them they can still be learned."""
+    if not task.has_scores:
+        return None
+    try:
+        return task.scores(dags)
+    except MissingError as error:
+        log.warning("the networks of this data set have no scores: %s", error)
+        return None
 
 
 def _paper_architectures(size: int | None) -> ScoredDags:

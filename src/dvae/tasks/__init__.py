@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dvae.errors import CheckpointError, TaskError
 from dvae.tasks.base import ModelHints, Task
-from dvae.tasks.bayesnet import ASIA_VARIABLES, BayesNetTask
+from dvae.tasks.bayesnet import BayesNetTask, network_task
 from dvae.tasks.enas import EnasTask
 from dvae.tasks.generic import GenericTask
 from dvae.tasks.raw import RawTask
+from dvae.tasks.tables import split_order
 
 __all__ = ["BayesNetTask", "EnasTask", "GenericTask", "ModelHints", "RawTask", "Task", "from_spec", "get"]
 
@@ -21,19 +22,26 @@ KINDS: dict[str, type[Task]] = {
     "generic": GenericTask,
     "raw": RawTask,
 }
-NAMES = "enas6, enas12 (enasN for any depth), asia, bn:A,B,C (named variables), file:DAGS.jsonl"
+NAMES = (
+    "enas6, enas12 (enasN for any depth), asia, asia-bnlearn, bn:A,B,C (named variables), "
+    "bn:FILE.csv (the columns of a table), file:DAGS.jsonl"
+)
 
 
-def get(name: str) -> Task:
-    """The task called `name`: one of the named ones, or `file:PATH` for the DAGs of a JSONL file."""
+def get(name: str, *, order: Sequence[str] | None = None) -> Task:
+    """The task called `name`: one of the named ones, or `file:PATH` for the DAGs of a JSONL file.
+
+    `bn:FILE.csv` is the task of networks over the columns of a table, scored on it. Its variables' `order` may stand
+    in the name, too (`bn:FILE.csv?order=A,B,C`); without one it is estimated by hill climbing.
+    """
+    networks = network_task(name, order)
+    if networks is not None:
+        return networks
+    base, named_order = split_order(name)
+    if order is not None or named_order is not None:
+        raise TaskError(f"an order is for tasks of Bayesian networks, such as bn:FILE.csv, not for {base!r}")
     if depth := re.fullmatch(r"enas(\d{1,4})", name):
         return EnasTask(int(depth.group(1)))
-    if name == "asia":
-        return BayesNetTask("asia", ASIA_VARIABLES)
-    if name.startswith("bn:"):
-        variables = [variable.strip() for variable in name.removeprefix("bn:").split(",")]
-        if all(variables):
-            return BayesNetTask(name, variables)
     if name.startswith("file:"):
         from dvae.dag.jsonl import read_jsonl
 

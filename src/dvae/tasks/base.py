@@ -50,6 +50,11 @@ class Task(ABC):
     def num_types(self) -> int:
         return len(self.vocabulary)
 
+    @property
+    def full_name(self) -> str:
+        """The name from which `dvae.tasks.get` makes this very task again, with nothing left to estimate."""
+        return self.name
+
     @abstractmethod
     def spec(self) -> dict[str, Any]:
         """Plain values from which `dvae.tasks.from_spec` makes this task again."""
@@ -106,6 +111,14 @@ class Task(ABC):
     def key(self, dag: Dag) -> Hashable:
         """What makes a DAG itself in this task."""
         return self.keys(self.batch([dag]))[0]
+
+    def scores(self, dags: Sequence[Dag]) -> list[float]:
+        """How good the DAGs are, higher is better, where the task can tell."""
+        raise TaskError(f"{self.name} has no score of its own; scores come with its DAGs, or from a function of yours")
+
+    def score(self, dag: Dag) -> float:
+        """How good a DAG is, higher is better, where the task can tell."""
+        return self.scores([dag])[0]
 
     def sample_batch(self, count: int, seed: int) -> DagBatch:
         """Random DAGs of the task, as a model sees them, where the task has a sampler."""

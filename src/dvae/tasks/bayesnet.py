@@ -1,29 +1,57 @@
 """Bayesian networks over named variables (paper, sections 4 and I).
 
 A user's DAG holds the variables only, each once, in any topological order. The model's holds a virtual start that
-feeds the variables without parents and a virtual end fed by those without children.
+feeds the variables without parents and a virtual end fed by those without children. A network's score is its BIC on
+a table of data, where the task has one.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Hashable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from dvae.dag import Dag, DagBatch
-from dvae.errors import TaskError
+from dvae.errors import MissingError, TaskError
 from dvae.tasks.base import ModelHints, Task, packed_rows
+from dvae.tasks.discrete import DiscreteData
 from dvae.tasks.ends import add_virtual_ends, drop_virtual_ends
+from dvae.tasks.hill_climbing import hill_climb
 from dvae.tasks.rules import EachOnceRules
+from dvae.tasks.scores import NetworkScores, ScoreName
+from dvae.tasks.structure import checked_order
+from dvae.tasks.tables import (
+    ASIA_VARIABLES,
+    BNLEARN,
+    EMBEDDED,
+    PREFIX,
+    absolute_table,
+    load_table,
+    split_order,
+    table_of,
+    with_order,
+)
 from dvae.tasks.vocabulary import END_INDEX, START_INDEX, Vocabulary
 
-ASIA_VARIABLES = ("A", "S", "T", "L", "B", "E", "X", "D")
+__all__ = ["ASIA_VARIABLES", "BayesNetTask", "estimated_order", "network_task"]
+
+ORDER_RESTARTS = 10  # of the hill climbing that estimates an order
+
+log = logging.getLogger("dvae")
 
 
 class BayesNetTask(Task):
-    """Networks over `variables`, whose order is the known topological order of the sampler."""
+    """Networks over `variables`, whose order is the known topological order of the sampler.
+
+    `table` names the data that networks are scored on (`dvae.tasks.tables`); they are `data` or, without, read when
+    first needed, so that a task whose table is gone can do everything else.
+    """
+
+    score_name: ScoreName = "bic"
 
     hints = ModelHints(
         aggregation="gated-sum-types",
@@ -36,20 +64,59 @@ class BayesNetTask(Task):
     )
     rules = EachOnceRules()
 
-    def __init__(self, name: str, variables: Sequence[str]) -> None:
+    def __init__(
+        self, name: str, variables: Sequence[str], table: str | None = None, *, data: DiscreteData | None = None
+    ) -> None:
         if len(variables) < 2:
             raise TaskError("a Bayesian network needs at least two variables")
         self.name = name
+        self.table = table
+        self._data = data
         self.variables = tuple(variables)
         self.vocabulary = Vocabulary.with_virtual_ends(self.variables)
         self.max_nodes = len(self.variables) + 2
 
+    @property
+    def full_name(self) -> str:
+        known = self.table is None or (self.table in (EMBEDDED, BNLEARN) and self.variables == ASIA_VARIABLES)
+        return self.name if known else with_order(self.name, self.variables)
+
     def spec(self) -> dict[str, Any]:
-        return {"kind": "bayesnet", "name": self.name, "variables": list(self.variables)}
+        return {"kind": "bayesnet", "name": self.name, "variables": list(self.variables), "table": self.table}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> BayesNetTask:
-        return cls(str(spec["name"]), [str(variable) for variable in spec["variables"]])
+        name = str(spec["name"])
+        table = spec["table"] if "table" in spec else table_of(name)  # runs before there were tables
+        return cls(name, [str(variable) for variable in spec["variables"]], None if table is None else str(table))
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether there are, or were, data to score networks on."""
+        return self._data is not None or self.table is not None
+
+    @cached_property
+    def network_scores(self) -> NetworkScores:
+        """The scores of networks on the task's table."""
+        if not self.has_scores:
+            raise TaskError(
+                f"{self.name} has no data to score networks on; bn:FILE.csv is a task that has, or give the scores "
+                "with the DAGs"
+            )
+        try:
+            data = load_table(self.table or "") if self._data is None else self._data
+        except MissingError as error:
+            raise MissingError(f"{self.name} cannot score networks without its data: {error}") from None
+        try:
+            checked_order(self.variables, data.names)
+        except TaskError as error:
+            raise TaskError(f"{self.name} was made for a table with other columns: {error}") from None
+        return NetworkScores(data)
+
+    def scores(self, dags: Sequence[Dag]) -> list[float]:
+        """The BIC of each network on the task's data."""
+        found: list[float] = self.network_scores.score_many(self.score_name, dags).tolist()
+        return found
 
     def wrap(self, dag: Dag) -> Dag:
         return add_virtual_ends(dag, self.vocabulary)
@@ -90,3 +157,38 @@ class BayesNetTask(Task):
         adjacency[:, 0, 1:-1] = ~edges.any(1)
         adjacency[:, 1:-1, -1] = ~edges.any(2)
         return DagBatch(types.expand(count, -1).contiguous(), adjacency, torch.full((count,), nodes))
+
+
+def network_task(name: str, order: Sequence[str] | None = None) -> BayesNetTask | None:
+    """The task of Bayesian networks called `name`, if it is one; `order` is that of its variables.
+
+    The order of a table's variables is estimated where none is given.
+    """
+    name, named_order = split_order(name)
+    order = named_order if order is None else order
+    table = table_of(name)
+    if table is None:
+        variables = [variable.strip() for variable in name.removeprefix(PREFIX).split(",")]
+        if not name.startswith(PREFIX) or not all(variables):
+            return None
+        if order is None:
+            return BayesNetTask(name, variables)
+        return BayesNetTask(PREFIX + ",".join(order), checked_order(order, variables))
+    data = load_table(table)
+    if order is not None:
+        chosen = checked_order(order, data.names)
+    elif table in (EMBEDDED, BNLEARN):
+        chosen = checked_order(ASIA_VARIABLES, data.names)
+    else:
+        chosen = estimated_order(data)
+        log.warning("%s: no order of the variables was given; hill climbing's is used: %s", name, ",".join(chosen))
+    try:
+        return BayesNetTask(name, chosen, absolute_table(table), data=data)
+    except TaskError as error:  # a column has the name of a virtual node
+        raise TaskError(f"{table}: {error}") from None
+
+
+def estimated_order(data: DiscreteData) -> tuple[str, ...]:
+    """A topological order of the network that hill climbing finds."""
+    found = hill_climb(NetworkScores(data), ORDER_RESTARTS, seed=0)
+    return tuple(str(label) for label in found.dag.types)

@@ -1,0 +1,72 @@
+"""`dvae score`: how well Bayesian networks explain a table of data."""
+
+from __future__ import annotations
+
+import json as json_format
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dvae.cli import answers, inputs, options
+from dvae.errors import FormatError, TaskError
+
+if TYPE_CHECKING:
+    from dvae.dag import Dag
+    from dvae.tasks.scores import NetworkScores
+
+
+def score(
+    dags: Annotated[Path, typer.Argument(metavar="DAGS", help="Networks over the columns of the table: a JSONL file.")],
+    task: Annotated[
+        str, typer.Option("--task", metavar="TASK", help="asia, asia-bnlearn, or bn:FILE.csv for a table of yours.")
+    ],
+    iss: Annotated[float, typer.Option("--iss", metavar="X", help="The imaginary sample size of BDe.")] = 1.0,
+    json: options.Json = False,
+) -> None:
+    """Score Bayesian networks on discrete data: BIC, AIC, log-likelihood, K2 and BDe, higher is better.
+
+    With --json, one object a network and line. Try: dvae score --task bn:my.csv networks.jsonl --json
+    """
+    from dvae.tasks.scores import SCORE_NAMES
+
+    scores = _scores(task, iss)
+    networks = _networks(dags, scores, task)
+    columns = [scores.score_many(name, networks).tolist() for name in SCORE_NAMES]
+    rows = zip(*columns, strict=True)
+    if json:
+        for row in rows:
+            print(json_format.dumps(dict(zip(SCORE_NAMES, row, strict=True)), allow_nan=False))
+        return
+    rows_of_data = answers.counted(scores.data.num_rows, "row")
+    answers.print_table(
+        [(str(number), *(f"{value:.6f}" for value in row)) for number, row in enumerate(rows, start=1)],
+        title=f"{answers.counted(len(networks), 'network')} on {rows_of_data} of {task}",
+        header=("network", *SCORE_NAMES),
+    )
+
+
+def _scores(task: str, iss: float) -> NetworkScores:
+    from dvae.tasks.scores import NetworkScores
+    from dvae.tasks.tables import load_table, table_of
+
+    table = table_of(task)
+    if table is None:
+        raise TaskError(f"{task!r} has no data to score networks on: give --task asia, asia-bnlearn or bn:FILE.csv")
+    return NetworkScores(load_table(table), iss)
+
+
+def _networks(path: Path, scores: NetworkScores, task: str) -> list[Dag]:
+    """The networks of a file; the error names the line of the first that has other variables."""
+    from dvae import data
+    from dvae.tasks import BayesNetTask
+    from dvae.tasks.structure import checked_order
+    from dvae.tasks.tables import split_order
+
+    order = checked_order(split_order(task)[1] or scores.names, scores.names)
+    items = data.read_dags(path, BayesNetTask(task, order))
+    for place, item in enumerate(items):
+        problem = scores.problem(item.dag)
+        if problem is not None:
+            raise FormatError.at(path, inputs.line_of(path, place), problem)
+    return [item.dag for item in items]

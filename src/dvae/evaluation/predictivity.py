@@ -1,0 +1,327 @@
+"""How well scores can be predicted from latent means (paper, section 4.2), and from features nobody had to learn.
+
+The table measures the regressor as much as the encoder, so the row of the latent means never stands alone: the same
+regressor, and a random forest, on plain one-hot features stand beside it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from types import ModuleType
+from typing import Any, Literal, NamedTuple, get_args
+
+import torch
+from torch import Tensor
+
+from dvae import provenance
+from dvae.config import check, to_mapping
+from dvae.dag import DagSet, ScoredDags
+from dvae.errors import DvaeError, MissingError, TaskError
+from dvae.evaluation.measuring import evaluation_mode, next_seed
+from dvae.evaluation.onehot import one_hot_features
+from dvae.models import VAE
+from dvae.progress import progress_bar
+from dvae.tasks import BayesNetTask, Task
+
+Preset = Literal["converged", "paper"]
+PRESETS: tuple[Preset, ...] = get_args(Preset)
+REPEATS = 10  # paper, section 4.2
+INDUCING = 500  # paper, section 4.2
+BAYESNET_TRAIN_LIMIT = 5000  # paper, appendix "SGP Training Details"
+TREES = 100
+FOREST_SEEDS = 2**32  # scikit-learn takes no larger ones
+
+LATENT, ONE_HOT = "latent means", "one-hot"
+SPARSE_GP, FOREST = "sparse GP", "random forest"
+
+
+@dataclass(frozen=True)
+class PredictivityRow:
+    """One regressor on one kind of features: a number for each repeat, on standardised test targets."""
+
+    regressor: str
+    features: str
+    rmse: tuple[float, ...]
+    r: tuple[float, ...]  # Pearson's; 0 where all predictions are equal
+
+    def __post_init__(self) -> None:
+        check(len(self.rmse) == len(self.r) >= 1, f"{len(self.rmse)} RMSEs and {len(self.r)} correlations")
+
+    @property
+    def rmse_mean(self) -> float:
+        return statistics.fmean(self.rmse)
+
+    @property
+    def rmse_std(self) -> float | None:
+        return _deviation(self.rmse)
+
+    @property
+    def r_mean(self) -> float:
+        return statistics.fmean(self.r)
+
+    @property
+    def r_std(self) -> float | None:
+        return _deviation(self.r)
+
+    def to_mapping(self) -> dict[str, object]:
+        return {
+            "regressor": self.regressor,
+            "features": self.features,
+            "rmse": {"mean": self.rmse_mean, "std": self.rmse_std, "repeats": list(self.rmse)},
+            "r": {"mean": self.r_mean, "std": self.r_std, "repeats": list(self.r)},
+        }
+
+
+@dataclass(frozen=True)
+class Predictivity:
+    """What was predicted, from what, and how well."""
+
+    model: str
+    task: str
+    data: str
+    rows: tuple[PredictivityRow, ...]
+    preset: Preset
+    settings: Mapping[str, object]  # of the sparse GP's fit
+    inducing: int
+    repeats: int
+    train_graphs: int  # how many each repeat was trained on ...
+    train_size: int  # ... of how many with a score
+    test_graphs: int
+    scores: Literal["data", "task"]  # which of them gave the scores
+    seed: int
+    device: str
+    seconds: float
+    provenance: Mapping[str, object]
+
+    @property
+    def protocol(self) -> str:
+        """How the numbers came about, in words."""
+        train = f"all {self.train_size:,} training graphs"
+        if self.train_graphs < self.train_size:
+            train = f"{self.train_graphs:,} of {self.train_size:,} training graphs, drawn anew each time"
+        return (
+            f"Sparse GP with {self.inducing} inducing points, preset {self.preset}; random forest of {TREES} trees. "
+            f"{self.repeats} repeats, each trained on {train} and tested on {self.test_graphs:,}. "
+            f"Scores are standardised by those trained on; RMSE and Pearson's r are of standardised scores, "
+            f"mean ± standard deviation over repeats."
+        )
+
+    def to_mapping(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        facts = (
+            "preset",
+            "inducing",
+            "repeats",
+            "train_graphs",
+            "train_size",
+            "test_graphs",
+            "scores",
+            "seed",
+            "device",
+            "seconds",
+            "protocol",
+        )
+        return {
+            "model": self.model,
+            "task": self.task,
+            "data": self.data,
+            "rows": [row.to_mapping() for row in self.rows],
+            **{name: getattr(self, name) for name in facts},
+            "settings": dict(self.settings),
+            "provenance": dict(self.provenance),
+        }
+
+
+def predictivity(
+    vae: VAE,
+    data: ScoredDags,
+    *,
+    preset: Preset = "converged",
+    repeats: int = REPEATS,
+    train_limit: int | None = None,
+    seed: int = 0,
+    progress: bool | None = None,
+    inducing: int = INDUCING,
+) -> Predictivity:
+    """Predicts the scores of the test part of `data` from those of the training part.
+
+    Each repeat draws its own inducing points, minibatches and trees, and, with `train_limit`, its own training
+    graphs. Without a limit all are trained on, of Bayesian networks `BAYESNET_TRAIN_LIMIT`, as in the paper. Where no
+    graph has a score, the task gives them, if it can; otherwise graphs without one are left out. The same seed, sizes
+    and kind of device give the same numbers.
+    """
+    check(preset in PRESETS, f"preset is one of {', '.join(PRESETS)}, not {preset!r}")
+    check(repeats >= 1, f"repeats must be at least 1, not {repeats}")
+    check(inducing >= 1, f"inducing must be at least 1, not {inducing}")
+    check(train_limit is None or train_limit >= 2, f"train_limit must be at least 2, not {train_limit}")
+    sparse_gp = _optional("dvae.evaluation.sparse_gp", "gpytorch")
+    ensemble = _optional("sklearn.ensemble", "sklearn")
+    started = time.monotonic()
+    scored = _scored(vae.task, data)
+    train_size = len(scored.train)
+    if train_limit is None:
+        train_limit = BAYESNET_TRAIN_LIMIT if isinstance(vae.task, BayesNetTask) else train_size
+    used = min(train_size, train_limit)
+    batch = vae.task.batch([*scored.train.dags, *scored.test.dags])
+    with evaluation_mode(vae):
+        latents = vae.encode(batch).mean
+    if not latents.isfinite().all():
+        raise DvaeError("the model gives latents that are not finite; was its training broken off by divergence?")
+    one_hot = one_hot_features(batch, vae.task.num_types).to(latents.device)
+    scores = torch.tensor([*scored.train.scores, *scored.test.scores], dtype=torch.float64, device=latents.device)
+    fit = sparse_gp.PRESETS[preset]
+    gp, forest = _sparse_gp(sparse_gp, fit, inducing), _forest(ensemble)
+    contenders = (
+        _Contender(SPARSE_GP, LATENT, latents, gp),
+        _Contender(SPARSE_GP, ONE_HOT, one_hot, gp),
+        _Contender(FOREST, ONE_HOT, one_hot, forest),
+    )
+    rows = _measured(contenders, scores, train_size, used, repeats, seed, progress)
+    return Predictivity(
+        model=vae.config.name,
+        task=vae.task.name,
+        data=data.name,
+        rows=rows,
+        preset=preset,
+        settings=asdict(fit),
+        inducing=inducing,
+        repeats=repeats,
+        train_graphs=used,
+        train_size=train_size,
+        test_graphs=len(scored.test),
+        scores=scored.source,
+        seed=seed,
+        device=str(vae.device),
+        seconds=time.monotonic() - started,
+        provenance=provenance.record(seed, to_mapping(vae.config)),
+    )
+
+
+def standardised(train: Tensor, test: Tensor) -> tuple[Tensor, Tensor]:
+    """Both by the mean and the deviation of `train` (paper, appendix "SGP Training Details")."""
+    mean, deviation = train.mean(), train.std(correction=0)
+    check(bool(deviation > 0), f"all {len(train):,} training scores are {float(mean):g}: nothing can be predicted")
+    return (train - mean) / deviation, (test - mean) / deviation
+
+
+def pearson(predictions: Tensor, truth: Tensor) -> float:
+    """Pearson's correlation coefficient; 0 where either does not vary at all."""
+    a, b = predictions - predictions.mean(), truth - truth.mean()
+    norm = float(a.norm() * b.norm())
+    return float(a @ b) / norm if norm > 0 else 0.0
+
+
+Report = Callable[[float], None]  # is told how much of a fit is done, 0 to 1
+# Training inputs and targets, test inputs, a seed, whom to tell: predictions for the test inputs.
+Regressor = Callable[[Tensor, Tensor, Tensor, int, Report], Tensor]
+
+
+class _Contender(NamedTuple):
+    regressor: str
+    features: str
+    inputs: Tensor  # train+test feature
+    predict: Regressor
+
+
+def _measured(
+    contenders: Sequence[_Contender],
+    scores: Tensor,
+    train_size: int,
+    used: int,
+    repeats: int,
+    seed: int,
+    progress: bool | None,
+) -> tuple[PredictivityRow, ...]:
+    """Every contender on the same training graphs, `repeats` times."""
+    generator = torch.Generator().manual_seed(seed)
+    errors: list[list[tuple[float, float]]] = [[] for _ in contenders]  # RMSE and r of each repeat
+    with progress_bar("predictivity", repeats * len(contenders), None, progress) as bar:
+        for repeat in range(repeats):
+            repeat_seed = next_seed(generator)
+            order = torch.randperm(train_size, generator=torch.Generator().manual_seed(repeat_seed))
+            chosen = order[:used].sort().values.to(scores.device)
+            targets, truth = standardised(scores[chosen], scores[train_size:])
+            for place, (regressor, features, inputs, predict) in enumerate(contenders):
+                before = repeat * len(contenders) + place
+
+                def report(share: float, before: int = before) -> None:
+                    bar.update(before + share - bar.done)
+
+                predictions = predict(inputs[chosen], targets.to(inputs), inputs[train_size:], repeat_seed, report)
+                predictions = predictions.to(truth)
+                rmse = float((predictions - truth).square().mean().sqrt())
+                errors[place].append((rmse, pearson(predictions, truth)))
+                bar.update(before + 1 - bar.done, last=f"{regressor} on {features}", rmse=rmse)
+    return tuple(
+        PredictivityRow(contender.regressor, contender.features, *map(tuple, zip(*pairs, strict=True)))
+        for contender, pairs in zip(contenders, errors, strict=True)
+    )
+
+
+def _sparse_gp(module: ModuleType, fit: Any, inducing: int) -> Regressor:
+    def predict(train: Tensor, targets: Tensor, test: Tensor, seed: int, report: Report) -> Tensor:
+        generator = torch.Generator().manual_seed(seed)
+        means: Tensor = module.fit_predict(
+            fit, train, targets, test, inducing=inducing, generator=generator, report=report
+        )
+        return means
+
+    return predict
+
+
+def _forest(ensemble: ModuleType) -> Regressor:
+    def predict(train: Tensor, targets: Tensor, test: Tensor, seed: int, report: Report) -> Tensor:
+        forest = ensemble.RandomForestRegressor(TREES, random_state=seed % FOREST_SEEDS, n_jobs=torch.get_num_threads())
+        forest.fit(train.cpu().numpy(), targets.cpu().numpy())
+        forest.set_params(n_jobs=1)  # threads would add the trees up in any order
+        return torch.from_numpy(forest.predict(test.cpu().numpy())).to(targets)
+
+    return predict
+
+
+class _Scored(NamedTuple):
+    train: DagSet
+    test: DagSet
+    source: Literal["data", "task"]
+
+
+def _scored(task: Task, data: ScoredDags) -> _Scored:
+    """The graphs of `data` that have a score, or all of them with the task's scores where none has."""
+    if all(score is None for score in data.everything.scores):
+        try:
+            scores = task.scores(data.everything.dags)
+        except TaskError as error:
+            raise TaskError(f"{data.name}: no graph has a score to predict, and {error}") from None
+        data = ScoredDags(data.name, DagSet.of(data.everything.dags, scores), data.train_size)
+        scored = _Scored(data.train, data.test, "task")
+    else:
+        scored = _Scored(_with_scores(data.train), _with_scores(data.test), "data")
+    check(
+        len(scored.train) >= 2 and len(scored.test) >= 2,
+        f"{data.name}: {len(scored.train)} training and {len(scored.test)} test graphs have a score; "
+        "predicting needs at least 2 of each",
+    )
+    return scored
+
+
+def _with_scores(dags: DagSet) -> DagSet:
+    pairs = [(dag, score) for dag, score in zip(dags.dags, dags.scores, strict=True) if score is not None]
+    return DagSet(tuple(dag for dag, _ in pairs), tuple(score for _, score in pairs))
+
+
+def _optional(module: str, package: str) -> ModuleType:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        if error.name is None or error.name.split(".")[0] not in (package, "linear_operator"):
+            raise
+        raise MissingError(f"this needs the package {package}: pip install 'dvae[search]'") from None
+
+
+def _deviation(values: Sequence[float]) -> float | None:
+    """The sample's standard deviation; a single number has none."""
+    return statistics.stdev(values) if len(values) > 1 else None

@@ -1,0 +1,252 @@
+"""Sparse Gaussian process regression with an RBF kernel, one length scale a dimension, by GPyTorch.
+
+The paper took the code of Kusner et al. (2017): inducing points as in Snelson and Ghahramani (2006), their values
+under a free Gaussian, trained together with the points and the kernel by Adam on minibatches. The preset "paper" is
+that schedule on GPyTorch's variational GP (Hensman et al., 2015), with the log density of the prediction as
+the fit (`PredictiveLogLikelihood`, Jankowiak et al., 2020), the sibling of Snelson and Ghahramani's likelihood. Its
+100 epochs end long before it has converged.
+
+The preset "converged" keeps the inducing points where they are, at training points, and integrates their values out
+(Titsias, 2009). What is left is the kernel and the noise, which L-BFGS drives to the top of the bound.
+
+Both want targets of mean 0 and deviation 1. This module needs the extra `search`; `predictivity` imports it late.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import gpytorch
+import torch
+from gpytorch import constraints, kernels, likelihoods, mlls, priors, variational
+from gpytorch.distributions import MultivariateNormal
+from gpytorch.models import ApproximateGP, ExactGP
+from linear_operator.operators import DiagLinearOperator
+from linear_operator.utils.errors import NanError, NotPSDError
+from linear_operator.utils.warnings import NumericalWarning
+from torch import Tensor
+
+from dvae.errors import DvaeError
+
+FIRST_NOISE = 0.1  # variance, where the targets' own is 1
+LOG_SCALE_DEVIATION = math.sqrt(3)  # of the priors: as wide as Hvarfner et al. (2024) have theirs
+LEAST_SCALE = 1e-2  # where inputs and targets have deviation 1: a long step of L-BFGS must not end at 0
+PREDICT_AT_ONCE = 2048
+DISTANCES_OF = 1000  # points whose distances tell the first length scale
+
+Report = Callable[[float], None]  # is told how much of a fit is done, 0 to 1
+
+
+@dataclass(frozen=True)
+class PaperFit:
+    """Adam on minibatches (paper, appendix "SGP Training Details"); inputs as they are."""
+
+    epochs: int = 100
+    batch_size: int = 1000
+    learning_rate: float = 5e-4
+
+    def predict(
+        self, train: Tensor, targets: Tensor, test: Tensor, inducing: int, generator: torch.Generator, report: Report
+    ) -> Tensor:
+        """The means at `test`, given `targets` at `train`."""
+        mean = train.mean(0)  # to the kernel a shift is nothing; to float32 it may be much
+        train, test = train - mean, test - mean
+        scale = _median_distance(train, generator)
+        model = _VariationalGP(_inducing_points(train, inducing, generator), scale).to(train)
+        likelihood = _gaussian_noise().to(train)
+        bound = mlls.PredictiveLogLikelihood(likelihood, model, num_data=len(train))
+        optimizer = torch.optim.Adam([*model.parameters(), *likelihood.parameters()], lr=self.learning_rate)
+        model.train()
+        for epoch in range(self.epochs):
+            order = torch.randperm(len(train), generator=generator).to(train.device)
+            for chosen in order.split(self.batch_size):
+                optimizer.zero_grad(set_to_none=True)
+                loss = -bound(model(train[chosen]), targets[chosen])
+                loss.backward()
+                optimizer.step()
+            report((epoch + 1) / self.epochs)
+        return _means(model, test)
+
+
+@dataclass(frozen=True)
+class ConvergedFit:
+    """L-BFGS on the collapsed bound; inputs of mean 0 and deviation 1.
+
+    The kernel and the noise are found on at most `points` training points, which is what makes ten repeats on two
+    cores a matter of minutes; the prediction then rests on all of them.
+    """
+
+    points: int = 3000
+    iterations: int = 150  # at most
+    tolerance: float = 2e-3  # nats a point: the end, if the bound gained no more in `patience` iterations
+    patience: int = 10
+
+    def predict(
+        self, train: Tensor, targets: Tensor, test: Tensor, inducing: int, generator: torch.Generator, report: Report
+    ) -> Tensor:
+        """The means at `test`, given `targets` at `train`."""
+        train, test = _standardised(train.double(), test.double())
+        targets = targets.double()
+        inducing_points = _inducing_points(train, inducing, generator)
+        chosen = torch.randperm(len(train), generator=generator)[: self.points].to(train.device)
+        likelihood = _gaussian_noise().to(train)
+        model = _CollapsedGP(train[chosen], targets[chosen], likelihood, inducing_points).to(train)
+        self._climb(model, report)
+        model.set_train_data(train, targets, strict=False)
+        return _means(model, test)
+
+    def _climb(self, model: _CollapsedGP, report: Report) -> None:
+        bound = mlls.ExactMarginalLogLikelihood(model.likelihood, model)
+        (points,), targets = model.train_inputs, model.train_targets
+        optimizer = torch.optim.LBFGS(model.parameters(), max_iter=self.patience, line_search_fn="strong_wolfe")
+
+        def loss() -> Tensor:
+            value: Tensor = -bound(model(points), targets)  # nats a point
+            return value
+
+        def loss_with_gradient() -> Tensor:
+            optimizer.zero_grad(set_to_none=True)
+            value = loss()
+            value.backward()
+            return value
+
+        model.train()
+        before = math.inf
+        for done in range(self.patience, self.iterations + 1, self.patience):
+            optimizer.step(loss_with_gradient)
+            report(done / self.iterations)
+            with torch.no_grad():
+                now = float(loss())
+            if not before - now > self.tolerance:
+                break
+            before = now
+
+
+PRESETS: dict[str, PaperFit | ConvergedFit] = {"converged": ConvergedFit(), "paper": PaperFit()}
+
+
+def fit_predict(
+    fit: PaperFit | ConvergedFit,
+    train: Tensor,
+    targets: Tensor,
+    test: Tensor,
+    *,
+    inducing: int,
+    generator: torch.Generator,
+    report: Report = lambda share: None,
+) -> Tensor:
+    """The means at `test`, given standardised `targets` at `train`, on the device of `train`; the same generator,
+    the same means.
+
+    Inputs that are the same for all of `train` are left out.
+    """  # batch
+    varying = (train != train[0]).any(0)
+    if not varying.any():
+        return targets.mean().expand(len(test))
+    with warnings.catch_warnings(), gpytorch.settings.cholesky_jitter(double_value=1e-6):
+        warnings.simplefilter("ignore", NumericalWarning)  # jitter is added where two points nearly coincide
+        try:
+            predicted = fit.predict(train[:, varying], targets, test[:, varying], inducing, generator, report)
+        except (NanError, NotPSDError) as error:
+            raise DvaeError(f"the sparse GP broke down, perhaps on inputs that hardly differ: {error}") from error
+    return predicted.to(targets)
+
+
+class _MarginalStrategy(variational.VariationalStrategy):  # type: ignore[misc] # GPyTorch has no types
+    """GPyTorch's own, but the covariance of the data among themselves, of which only the diagonal is used, is never
+    computed."""
+
+    def forward(
+        self,
+        x: Tensor,
+        inducing_points: Tensor,
+        inducing_values: Tensor,
+        variational_inducing_covar: Any = None,
+        diag: bool = True,
+        **_: Any,
+    ) -> MultivariateNormal:
+        kernel = self.model.covar_module
+        factor = self._cholesky_factor(kernel(inducing_points).add_jitter(self.jitter_val))
+        mean, covariance = self._compute_predictive_updates(
+            chol=factor,
+            induc_data_covar=kernel(inducing_points, x).to_dense(),
+            inducing_values=inducing_values,
+            variational_inducing_covar=variational_inducing_covar,
+            prior_covar=self.prior_distribution.lazy_covariance_matrix,
+        )
+        variance = kernel(x, diag=True) + covariance.diagonal(dim1=-1, dim2=-2)
+        return MultivariateNormal(mean, DiagLinearOperator(variance.clamp(min=self.jitter_val)))
+
+
+class _VariationalGP(ApproximateGP):  # type: ignore[misc]
+    def __init__(self, inducing_points: Tensor, length_scale: float) -> None:
+        values = variational.CholeskyVariationalDistribution(len(inducing_points))
+        strategy = _MarginalStrategy(self, inducing_points, values)
+        strategy.variational_params_initialized.fill_(1)  # at the prior, without GPyTorch's global noise
+        super().__init__(strategy)
+        self.covar_module = _rbf(inducing_points.shape[1], length_scale)
+
+
+class _CollapsedGP(ExactGP):  # type: ignore[misc]
+    def __init__(self, train: Tensor, targets: Tensor, likelihood: Any, inducing_points: Tensor) -> None:
+        super().__init__(train, targets, likelihood)
+        width = train.shape[1]
+        # Between standardised points distances grow with the square root of their width.
+        kernel = _rbf(width, math.sqrt(width), LEAST_SCALE)
+        # Scores without noise, a count for one, draw both scales to infinity; thousands of points outweigh this.
+        length_prior = priors.LogNormalPrior(math.log(width) / 2, LOG_SCALE_DEVIATION)
+        kernel.base_kernel.register_prior("lengthscale_prior", length_prior, "lengthscale")
+        kernel.register_prior("outputscale_prior", priors.LogNormalPrior(0.0, LOG_SCALE_DEVIATION), "outputscale")
+        self.covar_module = kernels.InducingPointKernel(kernel, inducing_points, likelihood)
+        self.covar_module.inducing_points.requires_grad_(False)
+
+    def forward(self, x: Tensor) -> MultivariateNormal:
+        return MultivariateNormal(x.new_zeros(len(x)), self.covar_module(x))
+
+
+def _means(model: gpytorch.Module, test: Tensor) -> Tensor:
+    """The predictions of a trained model, without their variances."""  # batch
+    model.eval()
+    with torch.no_grad(), gpytorch.settings.skip_posterior_variances():
+        return torch.cat([model(part).mean for part in test.split(PREDICT_AT_ONCE)])
+
+
+def _rbf(width: int, length_scale: float, least: float = 0.0) -> Any:
+    """One length scale a dimension, `length_scale` at first; none, nor the variance, falls to `least` or below."""
+    bound = constraints.GreaterThan(least)
+    kernel = kernels.ScaleKernel(
+        kernels.RBFKernel(ard_num_dims=width, lengthscale_constraint=bound), outputscale_constraint=bound
+    )
+    kernel.outputscale = 1.0
+    kernel.base_kernel.lengthscale = length_scale
+    return kernel
+
+
+def _gaussian_noise() -> Any:
+    likelihood = likelihoods.GaussianLikelihood()
+    likelihood.noise = FIRST_NOISE
+    return likelihood
+
+
+def _inducing_points(train: Tensor, count: int, generator: torch.Generator) -> Tensor:
+    """`count` distinct training points, or all there are."""  # inducing feature
+    distinct: Tensor = train.unique(dim=0)
+    return distinct[torch.randperm(len(distinct), generator=generator)[:count].to(train.device)]
+
+
+def _median_distance(train: Tensor, generator: torch.Generator) -> float:
+    """Of some training points that differ."""
+    some = train[torch.randperm(len(train), generator=generator)[:DISTANCES_OF].to(train.device)]
+    distances = torch.pdist(some)
+    distances = distances[distances > 0]
+    return float(distances.median()) if len(distances) else 1.0
+
+
+def _standardised(train: Tensor, test: Tensor) -> tuple[Tensor, Tensor]:
+    """Both by the mean and the deviation of `train`."""
+    mean, deviation = train.mean(0), train.std(0, correction=0)
+    return (train - mean) / deviation, (test - mean) / deviation
