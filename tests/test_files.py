@@ -89,3 +89,17 @@ def test_an_absent_file_is_named(tmp_path: Path) -> None:
         files.read_json(tmp_path / "none.json")
     with pytest.raises(MissingError, match="cannot be read"):
         files.read_json(tmp_path)
+
+
+def test_what_a_killed_writer_left_can_be_removed(tmp_path: Path) -> None:
+    (tmp_path / ".tmp-0123456789ab-state.bin").write_text("half")
+    (tmp_path / ".tmp-0123456789ab-other.bin").write_text("not ours")
+    files.remove_leftovers(tmp_path / "state.bin")
+    assert [path.name for path in tmp_path.iterdir()] == [".tmp-0123456789ab-other.bin"]
+
+
+def test_files_are_as_open_as_their_folder(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    with files.atomic_path(tmp_path / "value") as temporary:
+        temporary.touch(mode=0o600)
+    assert (tmp_path / "value").stat().st_mode & 0o777 == 0o644

@@ -24,11 +24,20 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     temporary = final.with_name(f".tmp-{secrets.token_hex(6)}-{final.name}")
     try:
         yield temporary
+        # Some writers make files for their owner alone; ours are as open as the folder they lie in.
+        temporary.chmod(final.parent.stat().st_mode & 0o666)
         _sync(temporary)
         temporary.replace(final)
         _sync(final.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def remove_leftovers(path: str | os.PathLike[str]) -> None:
+    """Removes what a killed process left of its attempts to write `path`; for the only process that writes it."""
+    final = Path(path)
+    for leftover in final.parent.glob(f".tmp-*-{final.name}"):
+        leftover.unlink(missing_ok=True)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

@@ -23,7 +23,7 @@ from dvae import provenance
 from dvae.config import to_mapping
 from dvae.dag import Dag, DagBatch, DagSet
 from dvae.errors import CheckpointError, ConfigError, DeviceError
-from dvae.files import write_json, write_text
+from dvae.files import remove_leftovers, write_json, write_text
 from dvae.models.vae import VAE
 from dvae.progress import progress_bar
 from dvae.training.checkpoint import FILE, Place, load_checkpoint, save_checkpoint
@@ -125,6 +125,8 @@ class _Trainer:
             place = self.place = load_checkpoint(
                 self.folder / FILE, self.vae, self.optimizer, self.plateau, self.generator, self.settings
             )
+            if self.fabric.global_rank == 0:
+                remove_leftovers(self.folder / FILE)
             log.info("resuming at epoch %d, step %d", place.epoch, place.step)
         elif self.folder is not None and not resume and (self.folder / FILE).is_file():
             raise CheckpointError(f"{self.folder} already holds a run: resume it (--resume) or choose another folder")
