@@ -105,7 +105,7 @@ class Predictivity:
             train = f"{self.train_graphs:,} of {self.train_size:,} training graphs, drawn anew each time"
         return (
             f"Sparse GP with {self.inducing} inducing points, preset {self.preset}; random forest of {TREES} trees. "
-            f"{self.repeats} repeat{'' if self.repeats == 1 else 's'}, each trained on {train} and tested on {self.test_graphs:,}. "
+            f"Repeats: {self.repeats}, each trained on {train} and tested on {self.test_graphs:,}. "
             f"Scores are standardised by those trained on; RMSE and Pearson's r are of standardised scores, "
             f"mean ± standard deviation over repeats."
         )
