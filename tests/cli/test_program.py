@@ -17,7 +17,10 @@ from .conftest import TINY, Call
 PROGRAM = [sys.executable, "-c", "from dvae.cli.main import main; main()"]
 
 
-COMMANDS = ("data", "train", "evaluate", "encode", "decode", "sample", "import-checkpoint", "models", "draw", "demo")
+COMMANDS = (
+    "data", "train", "evaluate", "predict", "encode", "decode", "sample", "score", "import-checkpoint", "models", "draw",
+    "demo",
+)  # fmt: skip
 
 
 def test_help_loads_nothing_heavy() -> None:
