@@ -18,8 +18,8 @@ PROGRAM = [sys.executable, "-c", "from dvae.cli.main import main; main()"]
 
 
 COMMANDS = (
-    "data", "train", "evaluate", "predict", "encode", "decode", "sample", "score", "import-checkpoint", "models", "draw",
-    "demo",
+    "data", "train", "evaluate", "predict", "encode", "decode", "sample", "score", "import-checkpoint", "models",
+    "draw", "demo",
 )  # fmt: skip
 
 
