@@ -57,6 +57,18 @@ def seconds_of(work: Callable[[], object], device: torch.device, budget: float) 
     return statistics.median(times)
 
 
+def kernel_seconds(work: Callable[[], object], repeat: int = 5) -> float:
+    """The time of one call that kernels spend on the device, summed: the rest of a step is waiting."""
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
+        for _ in range(repeat):
+            work()
+        torch.cuda.synchronize()
+    total = sum(event.self_device_time_total for event in profiler.key_averages())
+    return total / 1e6 / repeat
+
+
 def product_rate(device: torch.device, dtype: torch.dtype) -> float:
     """Floating-point operations a second of a large matrix product."""
     size = 8192 if device.type == "cuda" else 1536
@@ -120,6 +132,9 @@ def measure(options: argparse.Namespace, batch_size: int, precision: str) -> dic
         repeat = max(1, 2048 // batch_size) if device.type == "cuda" else 1
         seconds = seconds_of(lambda: some_steps(repeat), device, options.seconds) / repeat
         result["train"] = batch_size / seconds
+        result["step_ms"] = 1e3 * seconds
+        if device.type == "cuda":
+            result["kernel_ms"] = kernel_seconds(lambda: some_steps(1)) * 1e3
         with FlopCounterMode(display=False) as flops:
             losses = vae(graphs.select(slice(0, batch_size)), torch.zeros(batch_size, vae.config.latent, device=device))
             (losses.nll + losses.kl).sum().backward()

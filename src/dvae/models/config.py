@@ -29,7 +29,7 @@ class ModelConfig:
     edge_width: int | None = None  # hidden width of f_add_edge
     rounds: int | None = None  # of simultaneous message passing, where a model uses it
     layers: int | None = None  # stacked; as published, DAGNN 2 and PACE 3
-    attention_width: int = 32  # of PACE's Transformers, as published
+    attention_width: int = 32  # of PACE's Transformers: the width its paper names; its code joins two halves of it
     dropout: float = 0.0  # in PACE's blocks, published with 0.15 (ENAS) and 0.25 (BN); resuming is exact without it
 
     def __post_init__(self) -> None:
