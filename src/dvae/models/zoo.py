@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +45,15 @@ class Blueprint:
     task: Task
     config: ModelConfig
     features: NodeFeatures
-    deepgmg_parts: SharedParts  # those of DeepGMG
 
     def aggregation(self) -> Aggregation:
         name = self.config.aggregation or self.task.hints.aggregation
         return build_aggregation(name, self.features, self.config.hidden, self.task.max_nodes)
+
+    @cached_property
+    def deepgmg_parts(self) -> SharedParts:
+        """What DeepGMG's encoder and decoder have in common."""
+        return SharedParts(self.features, self.config.hidden)
 
     def update(self) -> GruUpdate:
         return GruUpdate(self.features, self.config.hidden)
@@ -288,8 +293,7 @@ def build(
     with torch.random.fork_rng(devices=[], enabled=seed is not None):
         if seed is not None:
             torch.manual_seed(seed)
-        features = _features(task, config)
-        plan = Blueprint(task, config, features, SharedParts(features, config.hidden))
+        plan = Blueprint(task, config, _features(task, config))
         shared = plan.aggregation()
         encoder = ENCODERS[encoder_name](plan, shared)
         decoder = DECODERS[decoder_name](plan, shared)
