@@ -23,7 +23,7 @@ from dvae.models.decoders.svae import SvaeDecoder
 from dvae.models.deepgmg import SharedParts
 from dvae.models.encoders.dagnn import DagnnEncoder
 from dvae.models.encoders.deepgmg import DeepGmgEncoder
-from dvae.models.encoders.dvae import DvaeEncoder
+from dvae.models.encoders.dvae import DvaeEncoder, Readout
 from dvae.models.encoders.gcn import GcnEncoder
 from dvae.models.encoders.pace import PaceEncoder
 from dvae.models.encoders.smp import SmpEncoder
@@ -58,12 +58,20 @@ class Blueprint:
     def update(self) -> GruUpdate:
         return GruUpdate(self.features, self.config.hidden)
 
+    def backward(self) -> tuple[Aggregation, GruUpdate] | None:
+        """What an encoder against the edges is made of, where one is wanted."""
+        wanted = self.config.bidirectional
+        if wanted is None:
+            wanted = self.task.hints.bidirectional
+        return (self.aggregation(), self.update()) if wanted else None
+
+    def readout(self) -> Readout:
+        return self.config.readout or self.task.hints.readout
+
 
 def dvae_encoder(plan: Blueprint, shared: Aggregation) -> Encoder:
-    config, hints = plan.config, plan.task.hints
-    bidirectional = hints.bidirectional if config.bidirectional is None else config.bidirectional
-    backward = (plan.aggregation(), plan.update()) if bidirectional else None
-    return DvaeEncoder(shared, plan.update(), backward, config.readout or hints.readout, config.hidden)
+    backward = plan.backward()
+    return DvaeEncoder(shared, plan.update(), backward, plan.readout(), plan.config.hidden)
 
 
 def dvae_decoder(plan: Blueprint, shared: Aggregation) -> Decoder:
@@ -85,11 +93,8 @@ def _decoder_settings(plan: Blueprint) -> dict[str, Any]:
 
 
 def smp_encoder(plan: Blueprint, shared: Aggregation) -> Encoder:
-    config, hints = plan.config, plan.task.hints
-    bidirectional = hints.bidirectional if config.bidirectional is None else config.bidirectional
-    backward = (plan.aggregation(), plan.update()) if bidirectional else None
-    readout, rounds = config.readout or hints.readout, config.rounds or SIMULTANEOUS_ROUNDS
-    return SmpEncoder(shared, plan.update(), backward, readout, config.hidden, rounds)
+    backward, rounds = plan.backward(), plan.config.rounds or SIMULTANEOUS_ROUNDS
+    return SmpEncoder(shared, plan.update(), backward, plan.readout(), plan.config.hidden, rounds)
 
 
 def smp_decoder(plan: Blueprint, shared: Aggregation) -> Decoder:

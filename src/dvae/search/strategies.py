@@ -12,7 +12,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from dvae.dag import Dag
+from dvae.dag import Dag, DagBatch
 from dvae.errors import DvaeError
 from dvae.models import VAE
 from dvae.search.archive import Archive, Evaluation
@@ -41,8 +41,9 @@ class RandomSearch:
     def ask(self, count: int) -> list[Dag]:
         found: list[Dag] = []
         for _ in range(ATTEMPTS):
-            decoded = self.vae.decode(self._latents(DRAWS), seed=draw_seed(self.generator))
-            found += self.archive.take([dag for dag in decoded if self.vae.task.is_valid(dag)], count - len(found))
+            latents = self._latents(DRAWS)
+            decoded = valid_dags(self.vae, self.vae.decode_batch(latents, seed=draw_seed(self.generator)))
+            found += self.archive.take(decoded, count - len(found))
             if len(found) == count:
                 break
         return found
@@ -107,6 +108,11 @@ class Evolution:
 
     def _draw(self, below: int) -> int:
         return int(torch.randint(below, (1,), generator=self.generator))
+
+
+def valid_dags(vae: VAE, batch: DagBatch) -> list[Dag]:
+    """The valid ones of a model's DAGs, as a user sees them."""
+    return vae.task.unbatch(batch.select(vae.task.valid(batch)))
 
 
 def draw_seed(generator: torch.Generator) -> int:

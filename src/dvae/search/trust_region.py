@@ -20,7 +20,7 @@ from dvae.dag import Dag
 from dvae.errors import DvaeError, MissingError
 from dvae.models import VAE
 from dvae.search.archive import Archive, Evaluation
-from dvae.search.strategies import draw_seed
+from dvae.search.strategies import draw_seed, valid_dags
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,8 @@ class TrustRegion:
         length, found = self.length, []
         for _ in range(6):
             moved = self._moved(length)
-            decoded = self.vae.decode(moved, greedy=True)
-            decoded += self.vae.decode(moved, seed=draw_seed(self.generator))
-            found += [dag for dag in decoded if self.vae.task.is_valid(dag)]
+            found += valid_dags(self.vae, self.vae.decode_batch(moved, greedy=True))
+            found += valid_dags(self.vae, self.vae.decode_batch(moved, seed=draw_seed(self.generator)))
             found = self.archive.unknown(found)
             if len(found) >= 4 * count:
                 break

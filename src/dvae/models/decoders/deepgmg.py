@@ -13,19 +13,17 @@ asks only while there is a choice.
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from dvae.dag import DagBatch
 from dvae.models.aligned import AlignedLinear, aligned
+from dvae.models.decoders.decisions import EndEdges, add_required, choose, draw_edges, finish
 from dvae.models.deepgmg import FoldedRound, GraphReadout, Rounds, SharedParts, propagated
 from dvae.models.parts import Sampling
 from dvae.tasks.vocabulary import END_INDEX, START_INDEX
 
-EndEdges = Literal["loose-ends", "sampled"]
 STATIC_NODES = 16  # with room for all edges there are about max_nodes^2 propagations; real graphs need far fewer
 
 
@@ -169,10 +167,7 @@ class _Sampler:
             ended = types == END_INDEX
             growing = unfinished & ~(ended & (self.decoder.end_edges == "loose-ends"))
             self._edges(node, growing)
-            ending = unfinished & ended
-            loose = ~self.adjacency[:, :node].any(2)
-            self.adjacency[:, :node, node] |= loose & ending[:, None]
-            self.num_nodes[ending] = node + 1
+            finish(self.types, self.adjacency, self.num_nodes, node)
         return DagBatch(self.types, self.adjacency, self.num_nodes)
 
     def _types(self, node: int) -> Tensor:
@@ -183,7 +178,7 @@ class _Sampler:
             allowed = self.sampling.rules.allowed_types(self.types[:, :node], self.decoder.num_types)
             finished = self.num_nodes > 0  # nothing may be allowed there, and nothing is asked
             scores = scores.masked_fill(~allowed & ~finished[:, None], -torch.inf)
-        return self._drawn(scores)
+        return choose(scores, self.sampling)
 
     def _edges(self, node: int, growing: Tensor) -> None:
         """Predecessors of the newest node, one by one, until no more is wanted; then those the rules demand."""
@@ -195,31 +190,16 @@ class _Sampler:
                 break
             self._advance(node, asked)
             score = self.decoder._edge_score(self.states)
-            asked = asked & (score > 0 if self.sampling.greedy else self._uniform(score) < score.sigmoid())
+            asked = asked & draw_edges(score, self.sampling)
             scores = self.decoder._node_scores(self.states)
-            source = self._drawn(scores.masked_fill(chosen & asked[:, None], -torch.inf))
+            source = choose(scores.masked_fill(chosen & asked[:, None], -torch.inf), self.sampling)
             rows = asked.nonzero().squeeze(1)
             self.adjacency[rows, source[rows], node] = True
         if self.sampling.rules is not None:
-            for source_node in reversed(range(node)):
-                connected = self.adjacency[:, source_node + 1 : node, node].any(1)
-                demanded = self.sampling.rules.required_edge(source_node, node, connected)
-                self.adjacency[:, source_node, node] |= demanded & growing
+            add_required(self.adjacency, growing, self.sampling.rules, node)
 
     def _advance(self, node: int, which: Tensor) -> None:
         self.states = torch.where(which[:, None, None], self._propagated(node + 1), self.states)
 
     def _propagated(self, nodes: int) -> Tensor:
         return propagated(self.rounds, self.states, self.adjacency[:, :nodes, :nodes].to(self.states.dtype))
-
-    def _drawn(self, scores: Tensor) -> Tensor:
-        """One index a row, by its probability."""
-        if self.sampling.greedy:
-            return scores.argmax(1)
-        probabilities = scores.softmax(1).cumsum(1)
-        draw = self._uniform(probabilities) * probabilities[:, -1]
-        choice = torch.searchsorted(probabilities, draw[:, None], right=True).squeeze(1)
-        return choice.clamp(max=scores.shape[1] - 1)
-
-    def _uniform(self, like: Tensor) -> Tensor:
-        return torch.rand(like.shape[0], generator=self.sampling.generator, device=like.device, dtype=like.dtype)

@@ -16,6 +16,7 @@ from torch.nn import functional
 from dvae.dag import DagBatch
 from dvae.models.aggregation import Aggregation
 from dvae.models.aligned import AlignedLinear, aligned
+from dvae.models.decoders.decisions import EndEdges, choose, draw_edges, finish
 from dvae.models.decoders.edge_scores import all_scores, listed_scores
 from dvae.models.decoders.plan import CompactPlan, DensePlan
 from dvae.models.decoders.rows import Rows
@@ -28,7 +29,6 @@ from dvae.tasks.vocabulary import END_INDEX, START_INDEX
 DENSE_NODES = 64  # for larger graphs a state a decision is too many, even on a GPU
 
 GraphState = Literal["last", "sum"]
-EndEdges = Literal["loose-ends", "sampled"]
 
 
 class DvaeDecoder(nn.Module):
@@ -207,7 +207,7 @@ class _Sampler:
             ended[self.rows["num_nodes"] > 0] = False
             growing = (self.rows["num_nodes"] == 0) & ~(ended & ends_freely)
             self._choose_edges(position, types, growing)
-            self._finish(position)
+            finish(self.rows["types"], self.rows["adjacency"], self.rows["num_nodes"], position)
         rows = self.rows
         batch = DagBatch(rows["types"], rows["adjacency"], rows["num_nodes"])
         return batch.select(rows.row_of)
@@ -222,13 +222,7 @@ class _Sampler:
         if sampling.rules is not None:
             allowed = sampling.rules.allowed_types(rows["types"][:, :position], self.decoder.num_types)
             scores = scores.masked_fill(~allowed, -torch.inf)
-        if sampling.greedy:
-            choice = scores.argmax(1)[rows.row_of]
-        else:
-            probabilities = scores.softmax(1).cumsum(1)[rows.row_of]
-            draw = self._uniform(probabilities) * probabilities[:, -1]
-            choice = torch.searchsorted(probabilities, draw[:, None], right=True).squeeze(1)
-            choice = choice.clamp(max=self.decoder.num_types - 1)
+        choice = choose(scores, sampling, rows.row_of)
         choice[finished[rows.row_of]] = END_INDEX
         return rows.branch(choice)
 
@@ -245,11 +239,7 @@ class _Sampler:
             if decoder.edge_context:
                 wide += rows["context"]
             scores = wide.relu_() @ decoder.edge_second.weight[0] + decoder.edge_second.bias
-            if sampling.greedy:
-                edge = (scores > 0)[rows.row_of]
-            else:
-                probabilities = scores.sigmoid()[rows.row_of]
-                edge = self._uniform(probabilities) < probabilities
+            edge = draw_edges(scores[rows.row_of], sampling)
             if sampling.rules is not None:
                 connected = rows["adjacency"][:, source + 1 : position, position].any(1)
                 edge |= sampling.rules.required_edge(source, position, connected)[rows.row_of]
@@ -301,14 +291,3 @@ class _Sampler:
         rows["messages"][pick, position] = decoder.aggregation.message(types[pick], state, position)
         weight = decoder.edge_first.weight[:, : decoder.width]
         rows["sources"][pick, position] = linear(state, weight, decoder.edge_first.bias)
-
-    def _finish(self, position: int) -> None:
-        """Gives the end node of the graphs that just ended all loose ends (step 2)."""
-        rows = self.rows
-        ending = (rows["num_nodes"] == 0) & (rows["types"][:, position] == END_INDEX)
-        loose = ~rows["adjacency"][:, :position].any(2)
-        rows["adjacency"][:, :position, position] |= loose & ending[:, None]
-        rows["num_nodes"][ending] = position + 1
-
-    def _uniform(self, like: Tensor) -> Tensor:
-        return torch.rand(like.shape[0], generator=self.sampling.generator, device=like.device, dtype=like.dtype)

@@ -6,18 +6,16 @@ and edges a task demands, the end node with its loose ends, and when a graph is 
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from dvae.dag import DagBatch
+from dvae.models.decoders.decisions import EndEdges, add_required, choose, finish
 from dvae.models.decoders.rows import Rows
 from dvae.models.parts import Sampling
-from dvae.tasks.rules import DecodingRules
 from dvae.tasks.vocabulary import END_INDEX, START_INDEX
-
-EndEdges = Literal["loose-ends", "sampled"]
 
 
 class NodeWriter(Protocol):
@@ -56,8 +54,8 @@ def grow(rows: Rows, writer: NodeWriter, sampling: Sampling, end_edges: EndEdges
         if end_edges == "sampled" or position < max_nodes - 1:
             writer.write_edges(position)
             if sampling.rules is not None:
-                _add_required(rows, sampling.rules, position)
-        _close(rows, position)
+                add_required(rows["adjacency"], rows["growing"], sampling.rules, position)
+        finish(rows["types"], rows["adjacency"], rows["num_nodes"], position)
     batch = DagBatch(rows["types"], rows["adjacency"], rows["num_nodes"])
     return batch.select(rows.row_of)
 
@@ -73,38 +71,6 @@ def _choose_types(rows: Rows, writer: NodeWriter, sampling: Sampling, position: 
     if sampling.rules is not None:
         allowed = sampling.rules.allowed_types(rows["types"][:, :position], scores.shape[1])
         scores = scores.masked_fill(~allowed, -torch.inf)
-    if sampling.greedy:
-        choice = scores.argmax(1)[rows.row_of]
-    else:
-        shares = scores.softmax(1).cumsum(1)[rows.row_of]
-        draw = uniform(shares[:, :1], sampling) * shares[:, -1:]
-        choice = torch.searchsorted(shares, draw, right=True).squeeze(1).clamp(max=scores.shape[1] - 1)
+    choice = choose(scores, sampling, rows.row_of)
     choice = torch.where((rows["num_nodes"] > 0)[rows.row_of], END_INDEX, choice)
     return rows.branch(choice)
-
-
-def draw_edges(scores: Tensor, sampling: Sampling) -> Tensor:
-    """Edges from their scores: where the probability exceeds one half, or drawn."""
-    return scores > 0 if sampling.greedy else uniform(scores, sampling) < scores.sigmoid()
-
-
-def uniform(like: Tensor, sampling: Sampling) -> Tensor:
-    return torch.rand(like.shape, generator=sampling.generator, device=like.device, dtype=like.dtype)
-
-
-def _add_required(rows: Rows, rules: DecodingRules, position: int) -> None:
-    """Edges the task demands beside those chosen; asked from the nearest node down, as rules expect."""
-    adjacency, growing = rows["adjacency"], rows["growing"]
-    fed = torch.zeros_like(growing)
-    for source in reversed(range(position)):
-        required = rules.required_edge(source, position, fed) & growing
-        adjacency[:, source, position] |= required
-        fed = fed | adjacency[:, source, position]
-
-
-def _close(rows: Rows, position: int) -> None:
-    """Gives the end node of the graphs that just ended all loose ends (paper, section 3.2, step 2)."""
-    ending = (rows["num_nodes"] == 0) & (rows["types"][:, position] == END_INDEX)
-    loose = ~rows["adjacency"][:, :position].any(2)
-    rows["adjacency"][:, :position, position] |= loose & ending[:, None]
-    rows["num_nodes"][ending] = position + 1

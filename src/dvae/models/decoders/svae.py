@@ -14,7 +14,8 @@ from torch.nn import functional
 
 from dvae.dag import DagBatch
 from dvae.models.aligned import AlignedLinear, aligned
-from dvae.models.decoders.growth import EndEdges, draw_edges, grow, start_rows
+from dvae.models.decoders.decisions import EndEdges, draw_edges
+from dvae.models.decoders.growth import grow, start_rows
 from dvae.models.node_strings import predecessor_bits
 from dvae.models.parts import Sampling
 from dvae.models.recurrent import Recurrence

@@ -1,0 +1,54 @@
+"""Single decisions of the generative process, for many graphs at once: what all decoders share."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from dvae.models.parts import Sampling
+from dvae.tasks.rules import DecodingRules
+from dvae.tasks.vocabulary import END_INDEX
+
+EndEdges = Literal["loose-ends", "sampled"]
+
+
+def uniform(like: Tensor, sampling: Sampling) -> Tensor:
+    return torch.rand(like.shape, generator=sampling.generator, device=like.device, dtype=like.dtype)
+
+
+def choose(scores: Tensor, sampling: Sampling, row_of: Tensor | None = None) -> Tensor:
+    """One index by the softmax of its row's scores, or the largest; for each row, or for each entry of `row_of`."""
+    if sampling.greedy:
+        best = scores.argmax(1)
+        return best if row_of is None else best[row_of]
+    shares = scores.softmax(1).cumsum(1)
+    if row_of is not None:
+        shares = shares[row_of]
+    draw = uniform(shares[:, :1], sampling) * shares[:, -1:]
+    return torch.searchsorted(shares, draw, right=True).squeeze(1).clamp(max=scores.shape[1] - 1)
+
+
+def draw_edges(scores: Tensor, sampling: Sampling) -> Tensor:
+    """Edges from their scores: where the probability exceeds one half, or drawn."""
+    return scores > 0 if sampling.greedy else uniform(scores, sampling) < scores.sigmoid()
+
+
+def add_required(adjacency: Tensor, growing: Tensor, rules: DecodingRules, position: int) -> None:
+    """Adds the edges into `position` that the task demands; asked from the nearest node down, as rules expect."""
+    fed = torch.zeros_like(growing)
+    for source in reversed(range(position)):
+        adjacency[:, source, position] |= rules.required_edge(source, position, fed) & growing
+        fed = fed | adjacency[:, source, position]
+
+
+def finish(types: Tensor, adjacency: Tensor, num_nodes: Tensor, position: int) -> None:
+    """Gives the end node of the graphs that just ended all loose ends (paper, section 3.2, step 2).
+
+    `num_nodes` is 0 while a graph is unfinished.
+    """
+    ending = (num_nodes == 0) & (types[:, position] == END_INDEX)
+    loose = ~adjacency[:, :position].any(2)
+    adjacency[:, :position, position] |= loose & ending[:, None]
+    num_nodes[ending] = position + 1
