@@ -57,16 +57,16 @@ def seconds_of(work: Callable[[], object], device: torch.device, budget: float) 
     return statistics.median(times)
 
 
-def kernel_seconds(work: Callable[[], object], repeat: int = 5) -> float:
-    """The time of one call that kernels spend on the device, summed: the rest of a step is waiting."""
+def kernel_times(work: Callable[[], object], repeat: int = 5) -> dict[str, float]:
+    """Milliseconds of one call that each kernel spends on the device, heaviest first: the rest of a step is waiting."""
     from torch.profiler import ProfilerActivity, profile
 
     with profile(activities=[ProfilerActivity.CUDA]) as profiler:
         for _ in range(repeat):
             work()
         torch.cuda.synchronize()
-    total = sum(event.self_device_time_total for event in profiler.key_averages())
-    return total / 1e6 / repeat
+    times = {event.key: event.self_device_time_total / 1e3 / repeat for event in profiler.key_averages()}
+    return dict(sorted(times.items(), key=lambda item: -item[1]))
 
 
 def product_rate(device: torch.device, dtype: torch.dtype) -> float:
@@ -134,7 +134,10 @@ def measure(options: argparse.Namespace, batch_size: int, precision: str) -> dic
         result["train"] = batch_size / seconds
         result["step_ms"] = 1e3 * seconds
         if device.type == "cuda":
-            result["kernel_ms"] = kernel_seconds(lambda: some_steps(1)) * 1e3
+            kernels = kernel_times(lambda: some_steps(1))
+            result["kernel_ms"] = sum(kernels.values())
+            heaviest = list(kernels.items())[: options.kernels]
+            result["heaviest_kernels_ms"] = {name[:120]: round(spent, 3) for name, spent in heaviest}
         with FlopCounterMode(display=False) as flops:
             losses = vae(graphs.select(slice(0, batch_size)), torch.zeros(batch_size, vae.config.latent, device=device))
             (losses.nll + losses.kl).sum().backward()
@@ -167,6 +170,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3.0, help="time spent on each measurement")
     parser.add_argument("--encode", type=int, help="graphs encoded at once (default 2048, CUDA 16384)")
     parser.add_argument("--decode", type=int, help="latents decoded at once (default 1024, CUDA 65536)")
+    parser.add_argument("--kernels", type=int, default=8, help="kernels to name in the report (CUDA)")
     parser.add_argument("--plain", action="store_true", help="do not capture the step as a CUDA graph")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
