@@ -41,3 +41,11 @@ class MissingError(DvaeError, FileNotFoundError):
 
 class DeviceError(DvaeError, RuntimeError):
     """A device or a way of using it that this machine does not offer."""
+
+
+class StudyError(DvaeError, ValueError):
+    """A study that is not there, or that was made for something else."""
+
+
+class PrunedError(Exception):
+    """Raised inside a score by its `report`: this candidate is not worth finishing. No error of the caller's."""
