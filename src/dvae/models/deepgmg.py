@@ -12,15 +12,16 @@ the original implementation, encoder and decoder have `fe`, `finit` and R in com
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from dvae.models.aligned import aligned, aligned_parameter, uniform
 from dvae.models.features import NodeFeatures
-from dvae.models.gru import _GruStep, rows_of
-from dvae.models.precision import linear
+from dvae.models.fuse import fused
+from dvae.models.gru import gru_step, hidden_part, input_part, rows_of
+from dvae.models.precision import linear, operand_dtype, shortened
 from dvae.models.simultaneous import _Gated
 
 
@@ -41,10 +42,28 @@ class FoldedRound(NamedTuple):
     """One round as a single product: `fe` is linear, so it folds into the GRU's input weights."""
 
     weight: Tensor  # 9*hidden hidden: of the receiver, of the sender, of the GRU's hidden state
-    along: Tensor  # 3*hidden: what every incoming message adds
-    against: Tensor  # 3*hidden: what every message against an edge adds
-    bias_ih: Tensor
-    bias_hh: Tensor
+    biases: Tensor  # 4 3*hidden: of every message along an edge, of every one against, of the input, of the state
+
+
+class Neighbourhood(NamedTuple):
+    """Who hears whom in every graph of a batch, and which nodes move at all."""
+
+    neighbours: Tensor  # batch node node
+    along: Tensor  # batch node 1: messages along edges
+    against: Tensor  # batch node 1
+    moves: Tensor  # batch node 1, bool
+
+    @classmethod
+    def of(cls, adjacency: Tensor, there: Tensor | None = None) -> Neighbourhood:
+        """Of the graphs `adjacency` (floats, any leading axes); the nodes of those not `there` stay as they are."""
+        along, against = adjacency.sum(-2)[..., None], adjacency.sum(-1)[..., None]
+        moves = along + against > 0
+        if there is not None:
+            moves = moves & there[..., None, None]
+        return cls(adjacency + adjacency.mT, along, against, moves)
+
+    def at(self, place: int) -> Neighbourhood:
+        return Neighbourhood(*(part[place] for part in self))
 
 
 class Messages(nn.Module):
@@ -74,25 +93,89 @@ class Rounds(nn.Module):
             folds.append(
                 FoldedRound(
                     torch.cat([receiver, sender, update.weight_hh]),
-                    update.weight_ih @ (messages.bias + messages.direction),
-                    update.weight_ih @ messages.bias,
-                    update.bias_ih,
-                    update.bias_hh,
+                    torch.stack(
+                        [
+                            update.weight_ih @ (messages.bias + messages.direction),
+                            update.weight_ih @ messages.bias,
+                            update.bias_ih,
+                            update.bias_hh,
+                        ]
+                    ),
                 )
             )
         return folds
 
 
-def propagated(rounds: list[FoldedRound], states: Tensor, adjacency: Tensor) -> Tensor:
-    """The states after all rounds on the graphs `adjacency` (floats)."""  # batch node hidden, batch node node
-    inward, outward = adjacency.sum(1)[..., None], adjacency.sum(2)[..., None]
-    degree, neighbours = inward + outward, adjacency + adjacency.mT
+@fused
+def _round(
+    products: Tensor, received: Tensor, along: Tensor, against: Tensor, moves: Tensor, states: Tensor, biases: Tensor
+) -> tuple[Tensor, ...]:
+    receiver, _, hidden = products.chunk(3, -1)
+    inputs = received + (along + against) * receiver + along * biases[0] + against * biases[1] + biases[2]
+    step = gru_step.function(inputs, hidden + biases[3], states)
+    return torch.where(moves, step.state, states), step.reset, step.update, step.candidate, step.candidate_hidden
+
+
+@fused
+def _round_backward(
+    grad: Tensor, along: Tensor, against: Tensor, moves: Tensor, states: Tensor,
+    reset: Tensor, update: Tensor, candidate: Tensor, candidate_hidden: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """Gradients of the GRU's two products, of the receivers' part, and of the states where they pass unchanged."""
+    moved = torch.where(moves, grad, torch.zeros_like(grad))
+    candidate_grad = moved * (1 - update) * (1 - candidate * candidate)
+    update_grad = moved * (states - candidate) * update * (1 - update)
+    reset_grad = candidate_grad * candidate_hidden * reset * (1 - reset)
+    gates = torch.cat([candidate_grad, reset_grad, update_grad, candidate_grad * reset], -1)
+    degree = along + against
+    receiver = torch.cat([degree * candidate_grad, degree * reset_grad, degree * update_grad], -1)
+    return gates, receiver, torch.where(moves, grad * update, grad)
+
+
+class _Round(torch.autograd.Function):
+    """One round of messages with few, large kernels: there is one a decision and round, each waiting for the last."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        states: Tensor,
+        neighbours: Tensor,
+        along: Tensor,
+        against: Tensor,
+        moves: Tensor,
+        weight: Tensor,
+        biases: Tensor,
+        static: bool,
+    ) -> Tensor:
+        dtype = operand_dtype()
+        products = (shortened(states, dtype) @ shortened(weight, dtype).mT).to(states.dtype)
+        sent = products.chunk(3, -1)[1]
+        moved, *gates = _round.when(static)(products, neighbours @ sent, along, against, moves, states, biases)
+        ctx.save_for_backward(states, neighbours, along, against, moves, weight, *gates)
+        ctx.dtype, ctx.static = dtype, static
+        return moved
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        states, neighbours, along, against, moves, weight, *gates = ctx.saved_tensors
+        grads, receiver, kept = _round_backward.when(ctx.static)(
+            grad.contiguous(), along, against, moves, states, *gates
+        )
+        inputs, hidden = input_part(grads), hidden_part(grads)
+        products = torch.cat([receiver, neighbours @ inputs, hidden], -1).flatten(0, 1)  # neighbours are symmetric
+        short = shortened(products, ctx.dtype)
+        states_grad = (short @ shortened(weight, ctx.dtype)).to(grad.dtype).view_as(kept) + kept
+        weight_grad = (short.mT @ shortened(states.flatten(0, 1), ctx.dtype)).to(grad.dtype)
+        counts = torch.cat([along, against, torch.ones_like(along)], -1).flatten(0, 1)
+        sums = counts.mT @ grads.flatten(0, 1)  # 3 4*hidden
+        biases_grad = torch.cat([input_part(sums), hidden_part(sums[2:])])
+        return states_grad, None, None, None, None, weight_grad, biases_grad, None
+
+
+def propagated(rounds: list[FoldedRound], states: Tensor, hood: Neighbourhood) -> Tensor:
+    """The states after all rounds."""  # batch node hidden
     for fold in rounds:
-        receiver, sender, hidden = linear(states, fold.weight).chunk(3, -1)
-        fixed = inward * fold.along + outward * fold.against + fold.bias_ih
-        inputs = torch.baddbmm(torch.addcmul(fixed, degree, receiver), neighbours, sender)
-        moved = _GruStep.apply(inputs, hidden + fold.bias_hh, states, torch.is_grad_enabled())
-        states = torch.where(degree > 0, moved, states)
+        states = _Round.apply(states, *hood, *fold, torch.is_grad_enabled())
     return states
 
 
@@ -107,11 +190,21 @@ class GraphReadout(nn.Module):
 
     def forward(self, states: Tensor, counts: Tensor | None = None) -> Tensor:
         """The sum over the nodes that count (None: all)."""  # batch node hidden -> batch 2*hidden
-        bias = torch.cat([self.bias, torch.zeros_like(self.bias)])
-        parts: Tensor = _Gated.apply(linear(states, self.weight, bias), torch.is_grad_enabled())
+        parts = self.parts(states)
         if counts is None:
             return parts.sum(1)
         return (counts[:, None].to(parts.dtype) @ parts).squeeze(1)
+
+    def parts(self, states: Tensor) -> Tensor:
+        """What every node adds."""  # batch node hidden -> batch node 2*hidden
+        bias = torch.cat([self.bias, torch.zeros_like(self.bias)])
+        parts: Tensor = _Gated.apply(linear(states, self.weight, bias), torch.is_grad_enabled())
+        return parts
+
+    def of_many(self, states: list[Tensor]) -> Tensor:
+        """R(h) of several states of the same graphs, in one product."""  # -> batch state 2*hidden
+        parts = self.parts(torch.cat(states, 1)).split([part.shape[1] for part in states], 1)
+        return torch.stack([part.sum(1) for part in parts], 1)
 
 
 class NodeInit(nn.Module):

@@ -13,6 +13,8 @@ asks only while there is a choice.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -20,8 +22,9 @@ from torch.nn import functional
 from dvae.dag import DagBatch
 from dvae.models.aligned import AlignedLinear, aligned
 from dvae.models.decoders.decisions import EndEdges, add_required, choose, draw_edges, finish
-from dvae.models.deepgmg import FoldedRound, GraphReadout, Rounds, SharedParts, propagated
+from dvae.models.deepgmg import FoldedRound, GraphReadout, Neighbourhood, Rounds, SharedParts, propagated
 from dvae.models.parts import Sampling
+from dvae.models.precision import linear
 from dvae.tasks.vocabulary import END_INDEX, START_INDEX
 
 STATIC_NODES = 16  # with room for all edges there are about max_nodes^2 propagations; real graphs need far fewer
@@ -56,50 +59,60 @@ class DeepGmgDecoder(nn.Module):
         self.select_node = AlignedLinear(hidden, 1, input_blocks=2, output_blocks=0)
 
     def nll(self, latents: Tensor, batch: DagBatch) -> Tensor:
-        """Every node's type and all edges are scored, the end node's too."""
-        rounds = self.folded()
-        adjacency = batch.adjacency.to(latents.dtype)
-        states = self._first(latents, batch.types[:, 0])
-        total = latents.new_zeros(len(batch))
+        """Every node's type and all edges are scored, the end node's too.
+
+        Only the propagations have to wait for each other: the states at all decisions are gathered first, and the
+        decisions are scored together.
+        """
         static = self._is_static(batch.device)
         nodes = batch.max_nodes if static or not len(batch) else int(batch.num_nodes.max())
+        if nodes < 2:
+            return latents.new_zeros(len(batch))
+        rounds = self.folded()
+        truth = _Truth.of(batch)
+        states = self._first(latents, batch.types[:, 0])
+        before_types: list[Tensor] = []
+        before_edges: list[Tensor] = []
+        questions: list[tuple[int, int]] = []
         for node in range(1, nodes):
-            there = batch.num_nodes > node
-            states = propagated(rounds, states, adjacency[:, :node, :node])
-            types = batch.types[:, node]
-            loss = functional.cross_entropy(self._type_scores(states), types, reduction="none")
-            total = total + loss * there
-            states = self._with_node(states, types)
-            into = batch.adjacency[:, :node, node]
-            edges = node if static else int(into.sum(1).max())
-            states, loss = self._edges_nll(rounds, states, adjacency, into, edges, there)
-            total = total + loss
-        return total
+            states = propagated(rounds, states, truth.before_type(node, states.dtype))
+            before_types.append(states)
+            states = self._with_node(states, batch.types[:, node])
+            edges = node if static else int(truth.indegree[:, node].max())
+            hoods = truth.before_edges(node, edges, states.dtype)
+            for number in range(edges + 1):
+                states = propagated(rounds, states, hoods.at(number))
+                before_edges.append(states)
+                questions.append((node, number))
+        if static:  # the same, made on the device: nothing may be copied there while a step is captured
+            asked = torch.tril_indices(nodes, nodes, device=batch.device)[:, 1:].mT
+        else:
+            asked = torch.tensor(questions, device=batch.device)
+        return self._types_nll(before_types, batch) + self._edges_nll(before_edges, asked, truth)
 
-    def _edges_nll(
-        self, rounds: list[FoldedRound], states: Tensor, adjacency: Tensor, into: Tensor, edges: int, there: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """The states after all edges `into` (batch source) the newest node, at most `edges`, and their cost."""
-        node = into.shape[1]
-        count = into.sum(1)
-        rank = into.flip(1).cumsum(1).flip(1) - into.to(torch.int64)  # how many are chosen before a predecessor
-        before = adjacency[:, :node, :node]
-        total = states.new_zeros(states.shape[0])
-        for number in range(edges + 1):
-            column = (into & (rank < number)).to(states.dtype)[:, :, None]
-            graph = functional.pad(torch.cat([before, column], 2), (0, 0, 0, 1))
-            asked = there & (number <= count)
-            states = torch.where(asked[:, None, None], propagated(rounds, states, graph), states)
-            more = number < count
-            loss = functional.binary_cross_entropy_with_logits(
-                self._edge_score(states), more.to(states.dtype), reduction="none"
-            )
-            total = total + loss * asked
-            if number < edges:
-                truth = (into & (rank == number)).to(torch.int64).argmax(1)
-                loss = functional.cross_entropy(self._node_scores(states), truth, reduction="none")
-                total = total + loss * (there & more)
-        return states, total
+    def _types_nll(self, states: list[Tensor], batch: DagBatch) -> Tensor:
+        scores = self.add_vertex(self.parts.readout.of_many(states))  # batch node type, from the second node on
+        nodes = torch.arange(1, 1 + len(states), device=batch.device)
+        loss = functional.cross_entropy(scores.mT, batch.types[:, nodes], reduction="none")
+        return (loss * (nodes < batch.num_nodes[:, None])).sum(1)
+
+    def _edges_nll(self, states: list[Tensor], questions: Tensor, truth: _Truth) -> Tensor:
+        """ "Another edge?" and "from which node?" for all questions: (node, edges it has already)."""  # batch
+        node, number = questions.unbind(1)
+        asked, more = truth.asked(node, number), number < truth.indegree[:, node]
+        newest = torch.stack([part[:, -1] for part in states], 1)
+        another = self.add_edge(torch.cat([self.parts.readout.of_many(states), newest], 2)).squeeze(2)
+        loss = functional.binary_cross_entropy_with_logits(another, more.to(another.dtype), reduction="none") * asked
+        of_older, of_newest = self.select_node.weight.split(self.width, 1)
+        older = linear(torch.cat(states, 1), of_older).squeeze(2)
+        sizes = node + 1  # rows of each state
+        candidate = torch.arange(int(states[-1].shape[1]) - 1, device=node.device)
+        is_one = candidate < node[:, None]
+        place = torch.where(is_one, (sizes.cumsum(0) - sizes)[:, None] + candidate, 0)
+        scores = older[:, place] + linear(newest, of_newest, self.select_node.bias)  # batch question candidate
+        scores = scores.masked_fill(~is_one, -torch.inf)
+        chosen = functional.cross_entropy(scores.permute(0, 2, 1), truth.source(node, number), reduction="none")
+        return (loss + chosen * (asked & more)).sum(1)
 
     def folded(self) -> list[FoldedRound]:
         return self.rounds.folded(self.parts.messages)
@@ -140,6 +153,41 @@ class DeepGmgDecoder(nn.Module):
         latents = latents.repeat_interleave(sampling.copies, 0)
         parts = [_Sampler(self, part, sampling).run() for part in latents.split(self.rows_at_once(latents.device))]
         return DagBatch.cat(parts)
+
+
+class _Truth(NamedTuple):
+    """The decisions that make the graphs of a batch."""
+
+    adjacency: Tensor  # batch source target, bool
+    rank: Tensor  # batch source target: how many predecessors of the target are chosen before this one
+    indegree: Tensor  # batch target
+    num_nodes: Tensor  # batch
+
+    @classmethod
+    def of(cls, batch: DagBatch) -> _Truth:
+        edges = batch.adjacency
+        rank = edges.flip(1).cumsum(1).flip(1) - edges.to(torch.int64)
+        return cls(edges, rank, edges.sum(1), batch.num_nodes)
+
+    def asked(self, node: Tensor, number: Tensor) -> Tensor:
+        """Whether `node`, with `number` edges, is asked for another."""  # batch question
+        return (node < self.num_nodes[:, None]) & (number <= self.indegree[:, node])
+
+    def source(self, node: Tensor, number: Tensor) -> Tensor:
+        """The predecessor of `node` that comes after `number` others; the first node where there is none."""
+        is_next = self.adjacency[:, :, node] & (self.rank[:, :, node] == number)
+        return is_next.to(torch.int64).argmax(1)  # batch question
+
+    def before_type(self, node: int, dtype: torch.dtype) -> Neighbourhood:
+        return Neighbourhood.of(self.adjacency[:, :node, :node].to(dtype), self.num_nodes > node)
+
+    def before_edges(self, node: int, edges: int, dtype: torch.dtype) -> Neighbourhood:
+        """With 0 to `edges` of the edges into `node`."""  # leading axis: how many
+        number = torch.arange(edges + 1, device=self.indegree.device)
+        there = self.adjacency[:, : node + 1, : node + 1]
+        graphs = there.to(dtype).expand(edges + 1, -1, -1, -1).clone()
+        graphs[..., node] *= self.rank[:, : node + 1, node] < number[:, None, None]
+        return Neighbourhood.of(graphs, self.asked(torch.full_like(number, node), number).mT)
 
 
 class _Sampler:
@@ -202,4 +250,5 @@ class _Sampler:
         self.states = torch.where(which[:, None, None], self._propagated(node + 1), self.states)
 
     def _propagated(self, nodes: int) -> Tensor:
-        return propagated(self.rounds, self.states, self.adjacency[:, :nodes, :nodes].to(self.states.dtype))
+        graphs = self.adjacency[:, :nodes, :nodes].to(self.states.dtype)
+        return propagated(self.rounds, self.states, Neighbourhood.of(graphs))

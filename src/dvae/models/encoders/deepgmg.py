@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from dvae.dag import DagBatch
-from dvae.models.deepgmg import Rounds, SharedParts, propagated
+from dvae.models.deepgmg import Neighbourhood, Rounds, SharedParts, propagated
 
 
 class DeepGmgEncoder(nn.Module):
@@ -22,6 +22,6 @@ class DeepGmgEncoder(nn.Module):
     def forward(self, batch: DagBatch) -> Tensor:
         states = self.parts.init(batch.types)
         folded = self.rounds.folded(self.parts.messages)
-        states = propagated(folded, states, batch.adjacency.to(states.dtype))
+        states = propagated(folded, states, Neighbourhood.of(batch.adjacency.to(states.dtype)))
         graph: Tensor = self.parts.readout(states, batch.node_mask())
         return graph
