@@ -17,7 +17,7 @@ from dvae.cli.main import app
 from dvae.cli.predict import PUBLISHED, _published
 from dvae.dag import Dag, DagBatch, DagSet, ScoredDags
 from dvae.errors import ConfigError, DvaeError, MissingError, TaskError
-from dvae.evaluation import Predictivity, one_hot_features, predictivity
+from dvae.evaluation import Predictivity, one_hot_features, one_hot_predictivity, predictivity
 from dvae.evaluation.predictivity import PredictivityRow, pearson, standardised
 from dvae.evaluation.sparse_gp import ConvergedFit, PaperFit, _MarginalStrategy, _VariationalGP, fit_predict
 from dvae.files import read_json, write_json
@@ -351,3 +351,11 @@ def test_the_known_forest_on_the_papers_architectures(shared_data: Path, monkeyp
     means = MODULE._forest(ensemble)(train, targets, test, 0, lambda share: None)
     assert float((means - truth).square().mean().sqrt()) == pytest.approx(0.142, abs=0.003)
     assert pearson(means, truth) == pytest.approx(0.989, abs=0.001)
+
+
+def test_baselines_can_be_measured_once_for_many_models(vae: VAE, result: Predictivity) -> None:
+    alone = predictivity(vae, DATA, repeats=2, inducing=30, baselines=False)
+    assert alone.rows == result.rows[:1]
+    without_model = one_hot_predictivity(TASK, DATA, repeats=2, inducing=30)
+    assert without_model.rows == result.rows[1:]
+    assert without_model.model == "none"

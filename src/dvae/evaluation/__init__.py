@@ -2,25 +2,44 @@
 
 from dvae.evaluation.intervals import Estimate, clustered_proportion, mean_estimate, wilson
 from dvae.evaluation.onehot import one_hot_features
-from dvae.evaluation.predictivity import Predictivity, PredictivityRow, predictivity
+from dvae.evaluation.predictivity import Predictivity, PredictivityRow, one_hot_predictivity, predictivity
 from dvae.evaluation.prior import PriorSamples, prior_samples
 from dvae.evaluation.reconstruction import Reconstruction, reconstruction
 from dvae.evaluation.report import CPU_TEST_LIMIT, Evaluation, evaluate
+from dvae.evaluation.smoothness import Smoothness, edit_distance, smoothness
+from dvae.evaluation.walks import (
+    Plane,
+    PrincipalPlane,
+    great_circle,
+    principal_plane,
+    random_plane,
+    typical_distance,
+)
 
 __all__ = [
     "CPU_TEST_LIMIT",
     "Estimate",
     "Evaluation",
+    "Plane",
     "Predictivity",
     "PredictivityRow",
+    "PrincipalPlane",
     "PriorSamples",
     "Reconstruction",
+    "Smoothness",
     "clustered_proportion",
+    "edit_distance",
     "evaluate",
+    "great_circle",
     "mean_estimate",
     "one_hot_features",
+    "one_hot_predictivity",
     "predictivity",
+    "principal_plane",
     "prior_samples",
+    "random_plane",
     "reconstruction",
+    "smoothness",
+    "typical_distance",
     "wilson",
 ]

@@ -146,59 +146,51 @@ def predictivity(
     seed: int = 0,
     progress: bool | None = None,
     inducing: int = INDUCING,
+    baselines: bool = True,
 ) -> Predictivity:
     """Predicts the scores of the test part of `data` from those of the training part.
 
     Each repeat draws its own inducing points, minibatches and trees, and, with `train_limit`, its own training
     graphs. Without a limit all are trained on, of Bayesian networks `BAYESNET_TRAIN_LIMIT`, as in the paper. Where no
     graph has a score, the task gives them, if it can; otherwise graphs without one are left out. The same seed, sizes
-    and kind of device give the same numbers.
+    and kind of device give the same numbers. `baselines` may be left to `one_hot_predictivity` where many models are
+    measured on the same data.
     """
-    check(preset in PRESETS, f"preset is one of {', '.join(PRESETS)}, not {preset!r}")
-    check(repeats >= 1, f"repeats must be at least 1, not {repeats}")
-    check(inducing >= 1, f"inducing must be at least 1, not {inducing}")
-    check(train_limit is None or train_limit >= 2, f"train_limit must be at least 2, not {train_limit}")
-    sparse_gp = _optional("dvae.evaluation.sparse_gp", "gpytorch")
-    ensemble = _optional("sklearn.ensemble", "sklearn")
+    protocol = _Protocol(preset, repeats, train_limit, inducing, seed)
     started = time.monotonic()
     scored = _scored(vae.task, data)
-    train_size = len(scored.train)
-    if train_limit is None:
-        train_limit = BAYESNET_TRAIN_LIMIT if isinstance(vae.task, BayesNetTask) else train_size
-    used = min(train_size, train_limit)
     batch = vae.task.batch([*scored.train.dags, *scored.test.dags])
     with evaluation_mode(vae):
         latents = vae.encode(batch).mean
     if not latents.isfinite().all():
         raise DvaeError("the model gives latents that are not finite; was its training broken off by divergence?")
-    one_hot = one_hot_features(batch, vae.task.num_types).to(latents.device)
-    scores = torch.tensor([*scored.train.scores, *scored.test.scores], dtype=torch.float64, device=latents.device)
-    fit = sparse_gp.PRESETS[preset]
-    gp, forest = _sparse_gp(sparse_gp, fit, inducing), _forest(ensemble)
-    contenders = (
-        _Contender(SPARSE_GP, LATENT, latents, gp),
-        _Contender(SPARSE_GP, ONE_HOT, one_hot, gp),
-        _Contender(FOREST, ONE_HOT, one_hot, forest),
-    )
-    rows = _measured(contenders, scores, train_size, used, repeats, seed, progress)
-    return Predictivity(
-        model=vae.config.name,
-        task=vae.task.name,
-        data=data.name,
-        rows=rows,
-        preset=preset,
-        settings=asdict(fit),
-        inducing=inducing,
-        repeats=repeats,
-        train_graphs=used,
-        train_size=train_size,
-        test_graphs=len(scored.test),
-        scores=scored.source,
-        seed=seed,
-        device=str(vae.device),
-        seconds=time.monotonic() - started,
-        provenance=provenance.record(seed, to_mapping(vae.config)),
-    )
+    contenders = [_Contender(SPARSE_GP, LATENT, latents, protocol.sparse_gp())]
+    if baselines:
+        contenders += protocol.baselines(one_hot_features(batch, vae.task.num_types).to(latents.device))
+    facts = {"model": vae.config.name, "provenance": provenance.record(seed, to_mapping(vae.config))}
+    return protocol.measured(vae.task, data, scored, contenders, facts, started, progress)
+
+
+def one_hot_predictivity(
+    task: Task,
+    data: ScoredDags,
+    *,
+    preset: Preset = "converged",
+    repeats: int = REPEATS,
+    train_limit: int | None = None,
+    seed: int = 0,
+    progress: bool | None = None,
+    inducing: int = INDUCING,
+    device: str = "cpu",
+) -> Predictivity:
+    """The rows of `predictivity` that need no model."""
+    protocol = _Protocol(preset, repeats, train_limit, inducing, seed)
+    started = time.monotonic()
+    scored = _scored(task, data)
+    batch = task.batch([*scored.train.dags, *scored.test.dags])
+    contenders = protocol.baselines(one_hot_features(batch, task.num_types).to(device))
+    facts = {"model": "none", "provenance": provenance.record(seed)}
+    return protocol.measured(task, data, scored, contenders, facts, started, progress)
 
 
 def standardised(train: Tensor, test: Tensor) -> tuple[Tensor, Tensor]:
@@ -225,6 +217,77 @@ class _Contender(NamedTuple):
     features: str
     inputs: Tensor  # train+test feature
     predict: Regressor
+
+
+class _Scored(NamedTuple):
+    train: DagSet
+    test: DagSet
+    source: Literal["data", "task"]
+
+
+@dataclass(frozen=True)
+class _Protocol:
+    """How everything is predicted, whatever it is predicted from."""
+
+    preset: Preset
+    repeats: int
+    train_limit: int | None
+    inducing: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        check(self.preset in PRESETS, f"preset is one of {', '.join(PRESETS)}, not {self.preset!r}")
+        check(self.repeats >= 1, f"repeats must be at least 1, not {self.repeats}")
+        check(self.inducing >= 1, f"inducing must be at least 1, not {self.inducing}")
+        check(self.train_limit is None or self.train_limit >= 2, f"train_limit must be at least 2: {self.train_limit}")
+
+    def sparse_gp(self) -> Regressor:
+        module = _optional("dvae.evaluation.sparse_gp", "gpytorch")
+        return _sparse_gp(module, module.PRESETS[self.preset], self.inducing)
+
+    def baselines(self, one_hot: Tensor) -> list[_Contender]:
+        forest = _forest(_optional("sklearn.ensemble", "sklearn"))
+        return [
+            _Contender(SPARSE_GP, ONE_HOT, one_hot, self.sparse_gp()),
+            _Contender(FOREST, ONE_HOT, one_hot, forest),
+        ]
+
+    def measured(
+        self,
+        task: Task,
+        data: ScoredDags,
+        scored: _Scored,
+        contenders: Sequence[_Contender],
+        facts: Mapping[str, Any],
+        started: float,
+        progress: bool | None,
+    ) -> Predictivity:
+        train_size = len(scored.train)
+        limit = self.train_limit
+        if limit is None:
+            limit = BAYESNET_TRAIN_LIMIT if isinstance(task, BayesNetTask) else train_size
+        used = min(train_size, limit)
+        device = contenders[0].inputs.device
+        scores = torch.tensor([*scored.train.scores, *scored.test.scores], dtype=torch.float64, device=device)
+        rows = _measured(contenders, scores, train_size, used, self.repeats, self.seed, progress)
+        fit = _optional("dvae.evaluation.sparse_gp", "gpytorch").PRESETS[self.preset]
+        return Predictivity(
+            task=task.name,
+            data=data.name,
+            rows=rows,
+            preset=self.preset,
+            settings=asdict(fit),
+            inducing=self.inducing,
+            repeats=self.repeats,
+            train_graphs=used,
+            train_size=train_size,
+            test_graphs=len(scored.test),
+            scores=scored.source,
+            seed=self.seed,
+            device=str(device),
+            seconds=time.monotonic() - started,
+            **facts,
+        )
 
 
 def _measured(
@@ -281,12 +344,6 @@ def _forest(ensemble: ModuleType) -> Regressor:
         return torch.from_numpy(forest.predict(test.cpu().numpy())).to(targets)
 
     return predict
-
-
-class _Scored(NamedTuple):
-    train: DagSet
-    test: DagSet
-    source: Literal["data", "task"]
 
 
 def _scored(task: Task, data: ScoredDags) -> _Scored:
