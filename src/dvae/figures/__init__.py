@@ -1,19 +1,23 @@
-"""Pictures of values: DAGs and training curves, as SVG or PNG."""
+"""Pictures of values: DAGs, curves, maps of scores, as SVG or PNG."""
 
 from dvae.figures.curves import Series, read_series, save_curves, training_curves
 from dvae.figures.dags import draw_dag, draw_dags, save_dags, to_png, to_svg
 from dvae.figures.layout import Box, Layout, layered
+from dvae.figures.panels import Panel, ScoreMap, save_panels, save_score_maps
 from dvae.figures.picture import Picture
-from dvae.figures.style import DagStyle, architecture_style, bayesnet_style, generic_style, style_of
+from dvae.figures.style import DagStyle, architecture_style, bayesnet_style, compact, generic_style, style_of
 
 __all__ = [
     "Box",
     "DagStyle",
     "Layout",
+    "Panel",
     "Picture",
+    "ScoreMap",
     "Series",
     "architecture_style",
     "bayesnet_style",
+    "compact",
     "draw_dag",
     "draw_dags",
     "generic_style",
@@ -21,6 +25,8 @@ __all__ = [
     "read_series",
     "save_curves",
     "save_dags",
+    "save_panels",
+    "save_score_maps",
     "style_of",
     "to_png",
     "to_svg",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -168,15 +168,20 @@ def _share(value: float, limits: tuple[float, float], log: bool) -> float:
 
 
 def _rendered(series: Sequence[Series], words: tuple[str, str, str], log: bool, format: Literal["svg", "png"]) -> bytes:
+    return rendered(lambda figure: _draw(figure, series, words, log), SIZE, format)
+
+
+def rendered(draw: Callable[[Figure], None], size: tuple[float, float], format: Literal["svg", "png"]) -> bytes:
+    """The bytes of a picture of `size` inches that `draw` fills by matplotlib; no figure is known to pyplot."""
     try:
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingError("curves need the package matplotlib") from None
-    figure = Figure(figsize=SIZE, dpi=DPI, layout="constrained", facecolor="white")
+    figure = Figure(figsize=size, dpi=DPI, layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
-    _draw(figure, series, words, log)
+    draw(figure)
     file = io.BytesIO()
     # Text stays text, and the same series give the same bytes.
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "dvae"}):
@@ -186,6 +191,20 @@ def _rendered(series: Sequence[Series], words: tuple[str, str, str], log: bool, 
 
 def _draw(figure: Figure, series: Sequence[Series], words: tuple[str, str, str], log: bool) -> None:
     axes = figure.add_subplot()
+    draw_lines(axes, series, words, log)
+    if len(series) == 1:
+        return
+    if len(series) > MOST_LABELS:
+        columns = 1 + len(series) // 30
+        legend = figure.legend(loc="outside right upper", frameon=False, fontsize=LABEL_POINTS - 1, ncols=columns)
+        for text in legend.get_texts():
+            text.set(parse_math=False, color=INK)
+        return
+    label_ends(axes, series, log, SIZE[1])
+
+
+def draw_lines(axes: Axes, series: Sequence[Series], words: tuple[str, str, str], log: bool) -> None:
+    """The lines and their bands on `axes`; `words` are the names of both axes and the title."""
     for number, line in enumerate(series):
         colour = LINES[number % len(LINES)]
         marker = "o" if len(line.x) <= FEW_POINTS else ""
@@ -197,17 +216,13 @@ def _draw(figure: Figure, series: Sequence[Series], words: tuple[str, str, str],
         axes.set_yscale("log")
         _plain_ticks(axes)
     _tidy(axes, words, whole=all(x.is_integer() for line in series for x in line.x))
-    if len(series) == 1:
-        return
-    if len(series) > MOST_LABELS:
-        columns = 1 + len(series) // 30
-        legend = figure.legend(loc="outside right upper", frameon=False, fontsize=LABEL_POINTS - 1, ncols=columns)
-        for text in legend.get_texts():
-            text.set(parse_math=False, color=INK)
-        return
-    points_high = SIZE[1] * 72 * 0.78
+
+
+def label_ends(axes: Axes, series: Sequence[Series], log: bool, height: float) -> None:
+    """The name of every line beside its end, on axes in a picture `height` inches high."""
     low, high = axes.get_ylim()
-    for label in end_labels(series, (low, high), log=log, gap=1.3 * LABEL_POINTS / points_high):
+    gap = 1.3 * LABEL_POINTS / (height * 72 * 0.78)
+    for label in end_labels(series, (low, high), log=log, gap=gap):
         axes.annotate(
             label.text,
             (1, label.height),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,8 +40,12 @@ def draw_dags(
     titles: Sequence[str] | None = None,
     columns: int | None = None,
     style: DagStyle | None = None,
+    marks: Mapping[int, str] | None = None,
 ) -> Picture:
-    """A grid of DAGs, all to the same scale and in the same colours, filled row by row."""
+    """A grid of DAGs, all to the same scale and in the same colours, filled row by row.
+
+    `marks` gives the cards of some places another colour, written `#rrggbb`.
+    """
     dags = [dags] if isinstance(dags, Dag) else list(dags)
     if not dags:
         raise ConfigError("there is no DAG to draw; give at least one")
@@ -52,7 +56,7 @@ def draw_dags(
     style = style or style_of(dags)
     cells = [_cell(dag, title, style) for dag, title in zip(dags, titles or [""] * len(dags), strict=True)]
     grid = _Grid.of(cells, columns) if columns else _well_shaped_grid(cells)
-    return grid.picture(style)
+    return grid.picture(style, marks or {})
 
 
 def to_svg(
@@ -60,9 +64,10 @@ def to_svg(
     titles: Sequence[str] | None = None,
     columns: int | None = None,
     style: DagStyle | None = None,
+    marks: Mapping[int, str] | None = None,
 ) -> str:
     """The text of an SVG file with one DAG or a grid of them."""
-    return svg_text(draw_dags(dags, titles=titles, columns=columns, style=style))
+    return svg_text(draw_dags(dags, titles=titles, columns=columns, style=style, marks=marks))
 
 
 def to_png(
@@ -71,9 +76,10 @@ def to_png(
     columns: int | None = None,
     style: DagStyle | None = None,
     scale: float = 2.0,
+    marks: Mapping[int, str] | None = None,
 ) -> bytes:
     """The bytes of a PNG file, `scale` pixels to each unit of the SVG."""
-    return png_bytes(draw_dags(dags, titles=titles, columns=columns, style=style), scale)
+    return png_bytes(draw_dags(dags, titles=titles, columns=columns, style=style, marks=marks), scale)
 
 
 def save_dags(
@@ -82,12 +88,13 @@ def save_dags(
     titles: Sequence[str] | None = None,
     columns: int | None = None,
     style: DagStyle | None = None,
+    marks: Mapping[int, str] | None = None,
 ) -> Path:
     """Write one DAG or a grid of them to a .svg or .png file; returns its path."""
     return write_picture(
         path,
-        svg=lambda: to_svg(dags, titles, columns, style).encode(),
-        png=lambda: to_png(dags, titles, columns, style),
+        svg=lambda: to_svg(dags, titles, columns, style, marks).encode(),
+        png=lambda: to_png(dags, titles, columns, style, marks=marks),
     )
 
 
@@ -132,7 +139,7 @@ class _Grid:
         gaps = 0.0 if len(self.cells) == 1 else CELL_GAP
         return _total(self.widths, gaps), _total(self.heights, gaps)
 
-    def picture(self, style: DagStyle) -> Picture:
+    def picture(self, style: DagStyle, marks: Mapping[int, str]) -> Picture:
         columns = len(self.widths)
         alone = len(self.cells) == 1
         gap = 0.0 if alone else CELL_GAP
@@ -146,7 +153,7 @@ class _Grid:
             y = top + (height + self.title_height - cell.layout.height) / 2
             if not alone and style.background is not None:
                 middle = (left + width / 2, top + height / 2)
-                cards.append(Shape(*middle, width, height, CORNER, CARD, CARD_EDGE))
+                cards.append(Shape(*middle, width, height, CORNER, marks.get(place, CARD), CARD_EDGE))
             arrows += _arrows(cell, x, y, style)
             nodes += _nodes(cell, x, y, style)
             if cell.title:

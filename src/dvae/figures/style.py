@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dvae.dag.value import Dag, Label
 from dvae.errors import ConfigError
@@ -76,6 +76,11 @@ def bayesnet_style(labels: Iterable[Label]) -> DagStyle:
 def generic_style(labels: Iterable[Label]) -> DagStyle:
     """Anything else: a colour for each label by its place in sorted order, whichever node it is on."""
     return DagStyle(colours=_palette(labels))
+
+
+def compact(style: DagStyle) -> DagStyle:
+    """The same colours with little text and small nodes, for grids of many DAGs, where colour and shape tell enough."""
+    return replace(style, font_size=11.0, node_height=20.0, circle=26.0, narrowest=54.0)
 
 
 def style_of(dags: Sequence[Dag]) -> DagStyle:
