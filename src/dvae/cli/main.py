@@ -16,9 +16,12 @@ from dvae.cli import (
     draw,
     encode,
     evaluate,
+    explore,
     import_checkpoint,
     models,
     predict,
+    report,
+    reproduce,
     sample,
     score,
     train,
@@ -90,6 +93,9 @@ app.command("sample", rich_help_panel=WORK)(sample.sample)
 app.command("encode", rich_help_panel=WORK)(encode.encode)
 app.command("decode", rich_help_panel=WORK)(decode.decode)
 app.command("import-checkpoint", rich_help_panel=WORK)(import_checkpoint.import_checkpoint)
+app.command("explore", rich_help_panel=LOOK)(explore.explore)
+app.command("reproduce", rich_help_panel=WORK)(reproduce.reproduce)
+app.command("report", rich_help_panel=LOOK)(report.report)
 app.command("data", rich_help_panel=LOOK)(data.data)
 app.command("score", rich_help_panel=LOOK)(score.score)
 app.command("draw", rich_help_panel=LOOK)(draw.draw)

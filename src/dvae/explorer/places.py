@@ -1,0 +1,103 @@
+"""How the page names a DAG: by its number among the known ones, by a latent, or by itself.
+
+A place is small and says everything, so the page can keep it, send it back, and the server needs no memory of pages.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dvae.dag import Dag
+from dvae.errors import DagError, DvaeError
+
+MOST_NODES = 500  # of a DAG that a page may send
+MOST_EDGES = 20_000
+LARGEST_LATENT = 1e4  # in absolute value; a posterior's means are of order one
+
+
+class RequestError(DvaeError, ValueError):
+    """The page, or whoever speaks in its place, sent something that cannot be."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """One of the DAGs the map is drawn from."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class Latent:
+    """Whatever DAG a latent decodes to."""
+
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Given:
+    """A DAG somebody typed, edited or scored."""
+
+    dag: Dag
+
+
+Place = Known | Latent | Given
+
+
+def to_json(place: Place) -> dict[str, Any]:
+    match place:
+        case Known(index):
+            return {"known": index}
+        case Latent(values):
+            return {"latent": list(values)}
+        case Given(dag):
+            return {"types": list(dag.types), "edges": [list(edge) for edge in dag.edges]}
+
+
+def from_json(payload: object, *, known: int, latent: int) -> Place:
+    """The place a page sent, for a space of `known` DAGs and latents of `latent` numbers."""
+    if not isinstance(payload, Mapping):
+        raise RequestError("the page sent no DAG")
+    if "known" in payload:
+        return Known(whole_number(payload["known"], 0, known - 1, "the number of a known DAG"))
+    if "latent" in payload:
+        values = payload["latent"]
+        if not isinstance(values, list) or len(values) != latent:
+            raise RequestError(f"a latent of this model is a list of {latent} numbers")
+        return Latent(tuple(number(value, -LARGEST_LATENT, LARGEST_LATENT, "an entry of a latent") for value in values))
+    types, edges = payload.get("types"), payload.get("edges")
+    if not isinstance(types, list) or not isinstance(edges, list):
+        raise RequestError("the page sent something that is no DAG")
+    if len(types) > MOST_NODES or len(edges) > MOST_EDGES:
+        raise RequestError(f"a DAG on this page has at most {MOST_NODES} nodes and {MOST_EDGES:,} edges")
+    try:
+        return Given(Dag(tuple(types), tuple(map(tuple, edges))))
+    except (DagError, TypeError) as error:
+        raise RequestError(f"the page sent something that is no DAG: {error}") from None
+
+
+def number(value: object, low: float, high: float, meaning: str) -> float:
+    """A finite number between two bounds."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise RequestError(f"{meaning} must be a number")
+    if not low <= value <= high or not math.isfinite(value):
+        raise RequestError(f"{meaning} must be from {low:g} to {high:g}")
+    return float(value)
+
+
+def whole_number(value: object, low: int, high: int, meaning: str) -> int:
+    """An integer between two bounds."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise RequestError(f"{meaning} must be a whole number")
+    if not low <= value <= high:
+        raise RequestError(f"{meaning} must be from {low} to {high}, not {value}")
+    return value
+
+
+def choice(value: object, choices: tuple[str, ...], meaning: str) -> str:
+    """One of a few words."""
+    if not isinstance(value, str) or value not in choices:
+        raise RequestError(f"{meaning} must be one of {', '.join(choices)}")
+    return value

@@ -1,0 +1,147 @@
+"""The page behind an address of this machine: bounded, read-only, nothing fetched from elsewhere."""
+
+from __future__ import annotations
+
+import importlib.resources
+import ipaddress
+import logging
+import threading
+from typing import Any
+
+from dvae.errors import ConfigError, DvaeError, MissingError
+from dvae.explorer.model import PageModel
+
+MOST_BYTES = 1_000_000  # of one request
+MOST_REQUESTS = 12  # worked on at once; others wait
+PATIENCE = 20.0  # seconds that a request waits
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+# The page may load from where it came from, and from nowhere else.
+POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; "
+    "object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+log = logging.getLogger("dvae")
+
+
+def make_app(model: PageModel, *, host: str = "127.0.0.1") -> Any:
+    """The Dash application of the page, for a server at `host`."""
+    try:
+        from dash import Dash
+
+        from dvae.explorer import callbacks, layout
+    except ImportError as error:
+        raise MissingError(f"the explorer needs Dash: pip install 'dvae[explorer]' ({error})") from None
+    app = Dash(
+        __name__,
+        title=f"{model.space.title} · dvae",
+        update_title="",
+        serve_locally=True,
+        include_assets_files=False,
+        index_string=_skeleton(),
+        on_error=_say,
+        add_log_handler=False,
+    )
+    app.layout = layout.page(model.space, model.study_names)
+    callbacks.connect(app, model)
+    model.warm_up()
+    _bound(app.server, host)
+    return app
+
+
+def make_server(app: Any, host: str, port: int) -> Any:
+    """A server of the application, not started yet; port 0 takes any free one."""
+    from werkzeug.serving import WSGIRequestHandler
+    from werkzeug.serving import make_server as make
+
+    class Quiet(WSGIRequestHandler):
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+            log.debug("%s %s", self.requestline, code)
+
+    try:
+        return make(host, port, app.server, threaded=True, request_handler=Quiet)
+    except (OSError, SystemExit) as error:  # werkzeug leaves by itself where a port is taken
+        raise ConfigError(f"the page cannot be served at {host}, port {port}: it is taken, or not ours") from error
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach `host`."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _skeleton() -> str:
+    return (importlib.resources.files("dvae.explorer") / "page.html").read_text(encoding="utf-8")
+
+
+def _say(error: Exception) -> None:
+    """Puts an error on the page in plain words; one that is ours also goes to the log, with its trace."""
+    from dash import set_props
+
+    from dvae.explorer.callbacks import error_line
+
+    set_props("message", {"children": error_line(plain_words(error)), "className": "message shown"})
+
+
+def plain_words(error: Exception) -> str:
+    if isinstance(error, DvaeError):
+        sentence = str(error)
+        return sentence[:1].upper() + sentence[1:]
+    log.error("a callback of the page failed", exc_info=error)
+    return "Something went wrong on our side; the terminal shows what. The page still works."
+
+
+def _bound(server: Any, host: str) -> None:
+    """Limits on size and number of requests, and words for whatever goes wrong on the way."""
+    from flask import abort, jsonify, request
+    from werkzeug.exceptions import HTTPException
+
+    server.config["MAX_CONTENT_LENGTH"] = MOST_BYTES
+    places = threading.BoundedSemaphore(MOST_REQUESTS)
+
+    def check() -> None:
+        # A page of somebody else's, or a name that leads here, must not speak to us.
+        name = request.host.rsplit(":", 1)[0].strip("[]")
+        if is_loopback(host) and name not in LOOPBACK and name != host:
+            abort(403, "This page answers only to the machine it runs on.")
+        origin = request.headers.get("Origin")
+        if origin is not None and origin.split("://")[-1] != request.host:
+            abort(403, "This page answers only to itself.")
+
+    application = server.wsgi_app
+
+    def in_turn(environ: dict[str, Any], start_response: Any) -> Any:
+        if not places.acquire(timeout=PATIENCE):
+            body = b'{"message": "The page is busy; try again in a moment."}'
+            start_response("503 Service Unavailable", [("Content-Type", "application/json")])
+            return [body]
+        try:
+            return application(environ, start_response)
+        finally:
+            places.release()
+
+    server.wsgi_app = in_turn
+
+    def headers(response: Any) -> Any:
+        response.headers["Content-Security-Policy"] = POLICY
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["Referrer-Policy"] = "no-referrer"
+        return response
+
+    def failed(error: Exception) -> Any:
+        if isinstance(error, HTTPException):
+            return jsonify(message=error.description or error.name), error.code or 500
+        if isinstance(error, DvaeError):
+            return jsonify(message=plain_words(error)), 400
+        # Dash takes apart what a browser sends before any of our code sees it; what it cannot read is no request.
+        log.debug("a request could not be read", exc_info=error)
+        return jsonify(message=f"The request could not be read ({type(error).__name__})."), 400
+
+    server.before_request(check)
+    server.after_request(headers)
+    server.register_error_handler(Exception, failed)

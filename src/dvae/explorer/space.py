@@ -1,0 +1,213 @@
+"""A trained model and the DAGs its map is drawn from: everything the page asks about a place.
+
+Nothing here knows of a browser. A `Space` is read-only; the same question has the same answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from dvae.dag import Dag, DagBatch, DagSet
+from dvae.errors import ConfigError, DvaeError
+from dvae.explorer.places import Given, Known, Latent, Place
+from dvae.explorer.plane import Plane, planes
+from dvae.models import VAE
+from dvae.progress import track
+from dvae.tasks import BayesNetTask
+
+CONFIDENCE_DRAWS = 64
+NEAREST = 6
+ENCODED_AT_ONCE = 1000
+REMEMBERED = 512  # findings kept, so that the panels of one page compute each place once
+
+Origin = Literal["known", "decoded", "given"]
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A known DAG near a latent."""
+
+    index: int
+    distance: float
+    score: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """A DAG, where it lies, and what is known of it."""
+
+    place: Place
+    origin: Origin
+    dag: Dag
+    latent: Tensor  # latent
+    valid: bool
+    confidence: float  # share of sampled decodings of the latent that are this DAG
+    score: float | None
+    rank: float | None  # share of the known scores that are lower
+    same_as: int | None  # the known DAG that this is
+    nearest: tuple[Neighbour, ...]
+
+
+class Space:
+    """The latent space of `vae`, seen through `known` DAGs."""
+
+    def __init__(self, vae: VAE, known: DagSet, latents: Tensor, title: str, source: str = "") -> None:
+        if not len(known) == len(latents) > 0:
+            raise ConfigError("a map needs at least one DAG, and one latent for each")
+        self.vae, self.task, self.known = vae.eval(), vae.task, known
+        self.latents = latents.float().cpu()
+        self.title = title
+        self.source = source  # where the known DAGs come from, in words
+        self.find = lru_cache(maxsize=REMEMBERED)(self._find)
+
+    @classmethod
+    def of(cls, vae: VAE, known: DagSet, title: str, source: str = "") -> Space:
+        """Encodes the DAGs, with a bar where that takes long."""
+        starts = range(0, len(known), ENCODED_AT_ONCE)
+        parts = [
+            vae.encode(known.dags[start : start + ENCODED_AT_ONCE]).mean.cpu()
+            for start in track(starts, "Encoding the map", unit="thousand DAGs")
+        ]
+        return cls(vae, known, torch.cat(parts) if parts else torch.empty(0, vae.config.latent), title, source)
+
+    @cached_property
+    def planes(self) -> tuple[Plane, ...]:
+        return planes(self.latents, self.known.scores)
+
+    @cached_property
+    def sorted_scores(self) -> Tensor:
+        """The known scores, rising."""
+        return torch.tensor(sorted(score for score in self.known.scores if score is not None), dtype=torch.float64)
+
+    @cached_property
+    def number_of(self) -> dict[Hashable, int]:
+        """The first known DAG of each key."""
+        numbers: dict[Hashable, int] = {}
+        for start in range(0, len(self.known), ENCODED_AT_ONCE):
+            batch = self.task.batch(self.known.dags[start : start + ENCODED_AT_ONCE])
+            for offset, key in enumerate(self.task.keys(batch)):
+                numbers.setdefault(key, start + offset)
+        return numbers
+
+    @property
+    def scores_instantly(self) -> bool:
+        return isinstance(self.task, BayesNetTask) and self.task.has_scores
+
+    @property
+    def latent_size(self) -> int:
+        return self.vae.config.latent
+
+    @property
+    def best(self) -> int:
+        """The known DAG with the highest score; the first one where there are none."""
+        scores = [-math.inf if score is None else score for score in self.known.scores]
+        return max(range(len(scores)), key=scores.__getitem__)
+
+    def plane(self, name: str) -> Plane:
+        found = next((plane for plane in self.planes if plane.name == name), None)
+        if found is None:
+            raise ConfigError(f"there is no map {name!r}; choose one of {', '.join(p.name for p in self.planes)}")
+        return found
+
+    def latent_of(self, place: Place) -> Tensor:
+        """Where a place is in the latent space."""  # latent
+        match place:
+            case Known(index):
+                return self.latents[index]
+            case Latent(values):
+                return torch.tensor(values)
+            case Given(dag):
+                return self.encode([dag])[0]
+
+    def encode(self, dags: Sequence[Dag]) -> Tensor:
+        """The latent means of DAGs."""  # count latent
+        return self.vae.encode(dags).mean.float().cpu()
+
+    def at(self, plane: Plane, x: float, y: float, anchor: Tensor | None = None) -> Latent:
+        """The latent under a point of a map; what the map does not show is the anchor's, or the mean's."""
+        centre = plane.centre if anchor is None else anchor
+        return Latent(tuple(plane.lift(torch.tensor([[x, y]]), centre)[0].tolist()))
+
+    def decode(self, latents: Tensor, *, enforce: bool = False) -> list[Dag]:
+        """The likeliest DAG of each latent."""
+        return self.vae.decode(latents, greedy=True, valid=enforce)
+
+    def random(self, seed: int) -> Latent:
+        """A latent from the prior, moved to where the data lie."""
+        return Latent(tuple(self.vae.prior(1, seed=seed)[0].tolist()))
+
+    def scores_of(self, dags: Sequence[Dag]) -> list[float | None]:
+        """The scores of DAGs: the task's own where it tells at once, else those that came with the data."""
+        return [self._score(dag) for dag in dags]
+
+    def nearest(self, latent: Tensor, count: int = NEAREST, without: int | None = None) -> tuple[Neighbour, ...]:
+        """The known DAGs nearest to a latent, each DAG once, the number `without` left out."""
+        distances = (self.latents - latent).norm(dim=1)
+        order = distances.topk(min(len(distances), 8 * count + 8), largest=False).indices.tolist()
+        found: dict[Dag, Neighbour] = {}
+        for index in order:
+            dag = self.known.dags[index]
+            if dag not in found and (without is None or dag != self.known.dags[without]):
+                found[dag] = Neighbour(index, float(distances[index]), self.known.scores[index])
+        return tuple(found.values())[:count]
+
+    def rank_of(self, score: float | None) -> float | None:
+        """The share of known scores below this one."""
+        if score is None or not len(self.sorted_scores):
+            return None
+        return int(torch.searchsorted(self.sorted_scores, score)) / len(self.sorted_scores)
+
+    def _find(self, place: Place, enforce: bool = False) -> Finding:
+        """What there is at a place."""
+        latent = self.latent_of(place)
+        origin: Origin = "known"
+        match place:
+            case Known(index):
+                dag = self.known.dags[index]
+                batch = self.task.batch([dag])
+            case Latent():
+                origin = "decoded"
+                batch = self.vae.decode_batch(latent[None], greedy=True, valid=enforce).to(torch.device("cpu"))
+                dag = self.task.unbatch(batch)[0]
+            case Given(given):
+                origin, dag = "given", given
+                batch = self.task.batch([dag])
+        valid = bool(self.task.valid(batch)[0])
+        same_as = self._number(batch) if valid else None
+        score = self._score(dag) if valid else None
+        return Finding(
+            place=place,
+            origin=origin,
+            dag=dag,
+            latent=latent,
+            valid=valid,
+            confidence=self._confidence(latent, batch, enforce),
+            score=score,
+            rank=self.rank_of(score),
+            same_as=same_as,
+            nearest=self.nearest(latent, without=same_as),
+        )
+
+    def _number(self, batch: DagBatch) -> int | None:
+        return self.number_of.get(self.task.keys(batch)[0])
+
+    def _confidence(self, latent: Tensor, batch: DagBatch, enforce: bool) -> float:
+        drawn = self.vae.decode_batch(latent[None], copies=CONFIDENCE_DRAWS, seed=0, valid=enforce)
+        (key,) = self.task.keys(batch)
+        return sum(other == key for other in self.task.keys(drawn.to(torch.device("cpu")))) / CONFIDENCE_DRAWS
+
+    def _score(self, dag: Dag) -> float | None:
+        try:
+            if self.scores_instantly:
+                return self.task.score(dag)
+            number = self._number(self.task.batch([dag]))
+        except DvaeError:  # no DAG of the task, or its table is gone: it has no score
+            return None
+        return None if number is None else self.known.scores[number]
