@@ -1,0 +1,34 @@
+"""The neural networks that architecture DAGs stand for: shared weights for a whole space, and full training of one."""
+
+from dvae.nas.architecture import Architecture
+from dvae.nas.config import FULL, NetworkConfig
+from dvae.nas.counting import Size, size_of
+from dvae.nas.full_training import RECIPES, Recipe, Trained, recipe_named, train_network
+from dvae.nas.network import MacroNetwork, fixed_network, sliced, supernet
+from dvae.nas.scores import SharedWeightAccuracy, TrainedAccuracy
+from dvae.nas.scoring import shared_accuracies
+from dvae.nas.supernet_training import SupernetConfig, SupernetResult, load_supernet, train_supernet
+
+__all__ = [
+    "FULL",
+    "RECIPES",
+    "Architecture",
+    "MacroNetwork",
+    "NetworkConfig",
+    "Recipe",
+    "SharedWeightAccuracy",
+    "Size",
+    "SupernetConfig",
+    "SupernetResult",
+    "Trained",
+    "TrainedAccuracy",
+    "fixed_network",
+    "load_supernet",
+    "recipe_named",
+    "shared_accuracies",
+    "size_of",
+    "sliced",
+    "supernet",
+    "train_network",
+    "train_supernet",
+]

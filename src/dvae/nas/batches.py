@@ -1,0 +1,105 @@
+"""Images on the device: normalised, and augmented where they lie, a whole batch in one gather."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from dvae.config import check
+from dvae.data.images import ImageData, Images
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """Lengths are shares of the side, so that they mean the same for images of every size; 0 is none.
+
+    The defaults are 4 pixels of 32 to crop from, and a cut-out square of 8 (DeVries and Taylor, 2017).
+    """
+
+    crop: float = 1 / 8  # how far images are padded with zeros, then cropped at random
+    flip: bool = True  # left and right, where the classes allow it
+    cutout: float = 1 / 4  # side of a square that is blanked
+
+    def __post_init__(self) -> None:
+        check(0 <= self.crop < 1 and 0 <= self.cutout < 1, "crop and cutout are shares of the side, in [0, 1)")
+
+
+NO_AUGMENTATION = Augmentation(0.0, False, 0.0)
+
+
+class DeviceImages:
+    """Images kept on a device as bytes, padded once; batches come out normalised, in channels-last memory."""
+
+    def __init__(self, images: Images, data: ImageData, device: torch.device, augmentation: Augmentation) -> None:
+        self.side, self.augmentation, self.mirrored = data.side, augmentation, data.mirrored
+        pixels = torch.from_numpy(data.train.pixels).double()
+        mean = pixels.mean(dim=(0, 1, 2))
+        std = pixels.std(dim=(0, 1, 2)).clamp(min=1.0)
+        self.mean, self.std = mean.float().to(device), std.float().to(device)  # channel
+        self.margin = round(augmentation.crop * self.side)
+        edge = (0, 0, self.margin, self.margin, self.margin, self.margin)
+        self.pixels = torch.nn.functional.pad(torch.from_numpy(images.pixels).to(device), edge)
+        self.labels = torch.from_numpy(images.labels).to(device)
+        self.device = device
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def plain(self, first: int, last: int) -> Tensor:
+        """The images as they are."""  # batch channel row column
+        inner = slice(self.margin, self.margin + self.side)
+        return self._normalised(self.pixels[first:last, inner, inner])
+
+    def augmented(self, places: Tensor, generator: torch.Generator) -> Tensor:
+        """The images at `places`, each changed by chance."""  # batch -> batch channel row column
+        count, steps = len(places), torch.arange(self.side, device=self.device)
+        shift = torch.randint(2 * self.margin + 1, (2, count, 1), generator=generator, device=self.device)
+        rows, columns = (steps + part for part in shift)  # batch row, batch column
+        if self.augmentation.flip and self.mirrored:
+            turned = torch.rand(count, 1, generator=generator, device=self.device) < 0.5
+            columns = torch.where(turned, columns.flip(1), columns)
+        chosen = self.pixels[places[:, None, None], rows[:, :, None], columns[:, None, :]]
+        return self._cut_out(self._normalised(chosen), generator)
+
+    def shuffled(self, size: int, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
+        """One epoch: augmented batches of exactly `size` images, what is left over dropped."""
+        order = torch.randperm(len(self), generator=generator, device=self.device)
+        for first in range(0, len(self) - size + 1, size):
+            places = order[first : first + size]
+            yield self.augmented(places, generator), self.labels[places]
+
+    def parts(self, size: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """All images in order, in as few equal parts as keep to `size`; equal, since batch statistics see a part."""
+        count = -(-len(self) // size)
+        for part in range(count):
+            first, last = part * len(self) // count, (part + 1) * len(self) // count
+            yield self.plain(first, last), self.labels[first:last]
+
+    def _normalised(self, pixels: Tensor) -> Tensor:
+        return ((pixels.float() - self.mean) / self.std).permute(0, 3, 1, 2)
+
+    def _cut_out(self, images: Tensor, generator: torch.Generator) -> Tensor:
+        length = round(self.augmentation.cutout * self.side)
+        if not length:
+            return images
+        centre = torch.randint(self.side, (2, len(images), 1), generator=generator, device=self.device)
+        steps = torch.arange(self.side, device=self.device)
+        rows, columns = ((steps >= at - length // 2) & (steps < at - length // 2 + length) for at in centre)
+        return images.masked_fill((rows[:, :, None] & columns[:, None, :])[:, None], 0.0)
+
+
+@contextlib.contextmanager
+def seeded_dropout(seed: int, epoch: int, device: torch.device) -> Iterator[None]:
+    """Dropout knows no generator but the global one: it is set for an epoch and given back as it was."""
+    with torch.random.fork_rng(devices=[torch.cuda.current_device()] if device.type == "cuda" else []):
+        torch.manual_seed(seed * 1_000_003 + epoch)
+        yield
+
+
+def batches_generator(seed: int, epoch: int, device: torch.device) -> torch.Generator:
+    """The chance of one epoch, the same whether the run was interrupted before it or not."""
+    return torch.Generator(device).manual_seed(seed * 1_000_003 + epoch)

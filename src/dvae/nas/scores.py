@@ -1,0 +1,72 @@
+"""Accuracies of architectures as scores of a search: called with a DAG, they give a number, higher is better."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from dvae.dag import Dag
+from dvae.data.images import ImageData, load_images
+from dvae.nas.architecture import Architecture
+from dvae.nas.batches import NO_AUGMENTATION, DeviceImages
+from dvae.nas.full_training import Recipe, Report, recipe_named, train_network
+from dvae.nas.scoring import shared_accuracies
+from dvae.nas.supernet_training import load_supernet
+
+
+class SharedWeightAccuracy:
+    """The accuracy that an architecture has in a trained supernet, on the images kept back from its training."""
+
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        data: ImageData | str | None = None,
+        device: str = "cpu",
+        images: int | None = None,
+        batch: int | None = None,
+    ) -> None:
+        self.config, self.network = load_supernet(folder, device)
+        whole = data if isinstance(data, ImageData) else load_images(data or self.config.data)
+        _, validation = whole.without_test(self.config.validation)
+        validation = validation.part(0, images or len(validation))
+        self.images = DeviceImages(validation, whole, torch.device(device), NO_AUGMENTATION)
+        self.batch, self.note = batch, whole.note
+
+    def __call__(self, dag: Dag) -> float:
+        return self.many([dag])[0]
+
+    def many(self, dags: Sequence[Dag], *, progress: bool | None = None) -> list[float]:
+        """The accuracies of many architectures, which share what they have in common."""
+        architectures = [Architecture.from_dag(dag) for dag in dags]
+        return shared_accuracies(self.network, architectures, self.images, batch=self.batch, progress=progress)
+
+
+class TrainedAccuracy:
+    """The accuracy of an architecture trained from scratch, on training images kept back: the test set stays unseen.
+
+    `report(epoch, accuracy)` is called after every epoch and may raise `PrunedError`, which ends the training.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe | str = "fast",
+        *,
+        data: ImageData | str = "cifar10",
+        device: str = "cpu",
+        validation: int | None = None,
+    ) -> None:
+        self.recipe = recipe_named(recipe) if isinstance(recipe, str) else recipe
+        self.data = data if isinstance(data, ImageData) else load_images(data)
+        self.validation = validation or len(self.data.train) // 10
+        self.device = device
+
+    def __call__(self, dag: Dag, report: Report | None = None) -> float:
+        architecture = Architecture.from_dag(dag)
+        trained = train_network(
+            architecture, self.data, self.recipe, device=self.device, validation=self.validation, report=report,
+            progress=False,
+        )  # fmt: skip
+        return trained.accuracy

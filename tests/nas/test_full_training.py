@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dvae.config import replace
+from dvae.errors import CheckpointError, ConfigError, PrunedError
+from dvae.files import read_json
+from dvae.nas.full_training import RECIPES, Recipe, recipe_named, train_network
+from dvae.nas.scores import TrainedAccuracy
+from nas.examples import some_architectures, stripes
+
+ARCHITECTURE = some_architectures(1, depth=3)[0]
+RECIPE = replace(RECIPES["digits"], epochs=3, batch=16, **{"network.width": 4})
+
+
+def test_a_network_learns_and_its_test_accuracy_is_told(tmp_path: Path) -> None:
+    trained = train_network(ARCHITECTURE, stripes(), replace(RECIPE, epochs=8), folder=tmp_path)
+    assert trained.images == "test"
+    assert trained.accuracy > 0.8
+    written = read_json(tmp_path / "result.json")
+    assert isinstance(written, dict)
+    assert written["accuracy"] == trained.accuracy
+    assert written["parameters"] == trained.size.parameters
+    assert written["dag"]["types"][0] == "input"
+
+
+def test_training_goes_on_from_its_folder(tmp_path: Path) -> None:
+    whole = train_network(ARCHITECTURE, stripes(), RECIPE, validation=24)
+
+    def stop(epoch: int, accuracy: float) -> None:
+        if epoch == 2:
+            raise KeyboardInterrupt
+
+    import dvae.nas.full_training as module
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "SECONDS_BETWEEN_SAVES", 0.0)
+        with pytest.raises(KeyboardInterrupt):
+            train_network(ARCHITECTURE, stripes(), RECIPE, validation=24, folder=tmp_path, report=stop)
+        again = train_network(ARCHITECTURE, stripes(), RECIPE, validation=24, folder=tmp_path)
+    assert [row["loss"] for row in again.history] == [row["loss"] for row in whole.history]
+    assert again.accuracy == whole.accuracy
+    once_more = train_network(ARCHITECTURE, stripes(), RECIPE, validation=24, folder=tmp_path)
+    assert once_more.accuracy == whole.accuracy
+    with pytest.raises(CheckpointError, match="architecture"):
+        train_network(some_architectures(2, depth=3)[1], stripes(), RECIPE, validation=24, folder=tmp_path)
+
+
+def test_the_score_of_a_search_reports_and_can_be_pruned() -> None:
+    score = TrainedAccuracy(RECIPE, data=stripes(), validation=24)
+    seen: list[tuple[int, float]] = []
+    accuracy = score(ARCHITECTURE.dag(), lambda step, value: seen.append((step, value)))
+    assert [step for step, _ in seen] == [1, 2, 3]
+    assert seen[-1][1] == accuracy
+    assert score(ARCHITECTURE.dag()) == accuracy
+
+    def prune(step: int, value: float) -> None:
+        raise PrunedError
+
+    with pytest.raises(PrunedError):
+        score(ARCHITECTURE.dag(), prune)
+
+
+def test_the_paper_s_recipe() -> None:
+    paper = recipe_named("paper")
+    assert (paper.epochs, paper.batch, paper.weight_decay) == (310, 100, 2e-4)
+    assert (paper.network.width, paper.network.join, paper.network.dropout) == (96, "concat", 0.5)
+    assert paper.network.separable == "plain"
+
+
+def test_wrong_settings_are_refused() -> None:
+    with pytest.raises(ConfigError, match="no recipe 'slow'; choose one of paper, fast"):
+        recipe_named("slow")
+    with pytest.raises(ConfigError, match="running"):
+        Recipe(network=replace(RECIPE.network, statistics="batch"))

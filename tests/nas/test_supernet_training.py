@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from dvae.config import replace
+from dvae.errors import CheckpointError, ConfigError, MissingError
+from dvae.nas.controller import ControllerConfig
+from dvae.nas.scores import SharedWeightAccuracy
+from dvae.nas.supernet_training import SupernetConfig, load_supernet, train_supernet
+from dvae.tasks import EnasTask
+from nas.examples import TINY, stripes
+
+CONFIG = SupernetConfig(
+    depth=3, data="stripes", validation=32, epochs=3, batch=16, network=TINY,
+    controller=ControllerConfig(hidden=8, architectures=4, steps=2),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("sampling", ["uniform", "enas"])
+def test_a_resumed_run_is_an_uninterrupted_one(sampling: str, tmp_path: Path) -> None:
+    config = replace(CONFIG, sampling=sampling, **{"network.dropout": 0.3})
+    whole = train_supernet(config, tmp_path / "whole", data=stripes())
+    train_supernet(replace(config, epochs=1), tmp_path / "parts", data=stripes())
+    parts = train_supernet(config, tmp_path / "parts", data=stripes(), resume=True)
+    assert (whole.ended, whole.epochs) == ("epochs", 3)
+    assert [row["loss"] for row in parts.history] == [row["loss"] for row in whole.history]
+    one, two = (load_supernet(tmp_path / name)[1] for name in ("whole", "parts"))
+    assert all(torch.equal(a, b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
+
+
+def test_it_learns(tmp_path: Path) -> None:
+    config = replace(CONFIG, epochs=12, **{"schedule.kind": "cosine", "augmentation.crop": 0.0})
+    result = train_supernet(config, tmp_path / "net", data=stripes())
+    assert result.history[-1]["loss"] < 0.75 * result.history[0]["loss"]
+    score = SharedWeightAccuracy(tmp_path / "net", data=stripes())
+    dags = EnasTask(3).sample(10, seed=1)
+    accuracies = score.many(dags)
+    assert sum(accuracies) / len(accuracies) > 0.7
+    assert score(dags[0]) == accuracies[0]
+    assert SharedWeightAccuracy(tmp_path / "net", data=stripes()).many(dags) == accuracies
+
+
+def test_time_ends_training_and_keeps_the_weights(tmp_path: Path) -> None:
+    result = train_supernet(replace(CONFIG, epochs=100_000), tmp_path / "net", data=stripes(), minutes=0.005)
+    assert result.ended == "time-budget"
+    assert load_supernet(tmp_path / "net")[0].epochs == 100_000
+
+
+def test_a_supernet_is_not_overwritten_nor_resumed_as_another(tmp_path: Path) -> None:
+    config = replace(CONFIG, epochs=1)
+    train_supernet(config, tmp_path / "net", data=stripes())
+    with pytest.raises(CheckpointError, match="already holds"):
+        train_supernet(config, tmp_path / "net", data=stripes())
+    with pytest.raises(CheckpointError, match="batch = 16, not 8"):
+        train_supernet(replace(config, batch=8), tmp_path / "net", data=stripes(), resume=True)
+
+
+def test_what_is_missing_or_wrong_is_said(tmp_path: Path) -> None:
+    with pytest.raises(MissingError, match="train-supernet"):
+        load_supernet(tmp_path)
+    with pytest.raises(ConfigError, match="do not fill a batch"):
+        train_supernet(replace(CONFIG, batch=1000), tmp_path / "net", data=stripes())
+    with pytest.raises(ConfigError, match="validation"):
+        train_supernet(replace(CONFIG, validation=96), tmp_path / "net", data=stripes())
