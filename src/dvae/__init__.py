@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dvae.dag import Dag, DagBatch
     from dvae.errors import DvaeError
     from dvae.models import VAE, load
+    from dvae.search.driver import search
     from dvae.training import fit
 
 _HOMES = {
@@ -27,7 +28,7 @@ _HOMES = {
     "load": "dvae.models",
     "fit": "dvae.training",
 }
-_ROOMS = ("compat", "data", "evaluation", "figures", "models", "tasks")
+_ROOMS = ("compat", "data", "evaluation", "figures", "models", "search", "tasks")  # search is a function as well
 
 __all__ = [
     "VAE",
@@ -41,6 +42,7 @@ __all__ = [
     "fit",
     "load",
     "models",
+    "search",
     "tasks",
 ]
 

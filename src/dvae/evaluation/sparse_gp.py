@@ -54,9 +54,13 @@ class PaperFit:
     ) -> Tensor:
         """The means at `test`, given `targets` at `train`."""
         mean = train.mean(0)  # to the kernel a shift is nothing; to float32 it may be much
-        train, test = train - mean, test - mean
+        return _means(self.fit(train - mean, targets, inducing, generator, report), test - mean)
+
+    def fit(
+        self, train: Tensor, targets: Tensor, inducing: int, generator: torch.Generator, report: Report
+    ) -> VariationalGP:
         scale = _median_distance(train, generator)
-        model = _VariationalGP(_inducing_points(train, inducing, generator), scale).to(train)
+        model: VariationalGP = VariationalGP(_inducing_points(train, inducing, generator), scale).to(train)
         likelihood = _gaussian_noise().to(train)
         bound = mlls.PredictiveLogLikelihood(likelihood, model, num_data=len(train))
         optimizer = torch.optim.Adam([*model.parameters(), *likelihood.parameters()], lr=self.learning_rate)
@@ -69,7 +73,7 @@ class PaperFit:
                 loss.backward()
                 optimizer.step()
             report((epoch + 1) / self.epochs)
-        return _means(model, test)
+        return model
 
 
 @dataclass(frozen=True)
@@ -182,7 +186,9 @@ class _MarginalStrategy(variational.VariationalStrategy):  # type: ignore[misc] 
         return MultivariateNormal(mean, DiagLinearOperator(variance.clamp(min=self.jitter_val)))
 
 
-class _VariationalGP(ApproximateGP):  # type: ignore[misc]
+class VariationalGP(ApproximateGP):  # type: ignore[misc]
+    """Inducing points, a free Gaussian over their values, and a kernel."""
+
     def __init__(self, inducing_points: Tensor, length_scale: float) -> None:
         values = variational.CholeskyVariationalDistribution(len(inducing_points))
         strategy = _MarginalStrategy(self, inducing_points, values)

@@ -6,8 +6,9 @@ it is told. It may be told of DAGs it did not propose: scored training data are 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Protocol
+import base64
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -30,6 +31,14 @@ class Strategy(Protocol):
 
     def tell(self, evaluations: Iterable[Evaluation]) -> None: ...
 
+    def state(self) -> dict[str, Any]:
+        """Plain values that, with all that was told, are enough to go on from here in another process."""
+        ...
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes up a `state`, after having been told all that was told before it."""
+        ...
+
 
 class RandomSearch:
     """Latents from the prior (moved to where the training data lie) or from their range, decoded once each."""
@@ -50,6 +59,12 @@ class RandomSearch:
 
     def tell(self, evaluations: Iterable[Evaluation]) -> None:
         self.archive.add(evaluations)
+
+    def state(self) -> dict[str, Any]:
+        return {"generator": generator_state(self.generator)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        restore_generator(self.generator, state["generator"])
 
     def _latents(self, count: int) -> Tensor:
         if self.box is None:
@@ -86,6 +101,12 @@ class Evolution:
     def tell(self, evaluations: Iterable[Evaluation]) -> None:
         self.archive.add(evaluations)
 
+    def state(self) -> dict[str, Any]:
+        return {"generator": generator_state(self.generator)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        restore_generator(self.generator, state["generator"])
+
     def _parent(self) -> Dag:
         youngest = range(max(0, len(self.archive) - self.population), len(self.archive))
         rivals = [youngest[self._draw(len(youngest))] for _ in range(self.tournament)]
@@ -117,3 +138,11 @@ def valid_dags(vae: VAE, batch: DagBatch) -> list[Dag]:
 
 def draw_seed(generator: torch.Generator) -> int:
     return int(torch.randint(2**62, (1,), generator=generator))
+
+
+def generator_state(generator: torch.Generator) -> str:
+    return base64.b64encode(bytes(generator.get_state().tolist())).decode()
+
+
+def restore_generator(generator: torch.Generator, state: str) -> None:
+    generator.set_state(torch.tensor(list(base64.b64decode(state)), dtype=torch.uint8))

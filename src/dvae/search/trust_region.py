@@ -8,7 +8,7 @@ improvements and narrows without them (Eriksson et al., TuRBO, NeurIPS 2019).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from dvae.dag import Dag
 from dvae.errors import DvaeError, MissingError
 from dvae.models import VAE
 from dvae.search.archive import Archive, Evaluation
-from dvae.search.strategies import draw_seed, valid_dags
+from dvae.search.strategies import draw_seed, generator_state, restore_generator, valid_dags
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,28 @@ class TrustRegion:
                 self.stale, self.length = 0, self.length / 1.5
                 if self.length < self.config.shortest:
                     self.length = self.config.longest
+
+    def state(self) -> dict[str, Any]:
+        settings = None
+        if self.settings is not None:
+            settings = {key: (list(value.shape), value.flatten().tolist()) for key, value in self.settings.items()}
+        return {
+            "generator": generator_state(self.generator),
+            "length": self.length,
+            "stale": self.stale,
+            "rounds": self.rounds,
+            "settings": settings,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        restore_generator(self.generator, state["generator"])
+        self.length, self.stale, self.rounds = state["length"], state["stale"], state["rounds"]
+        self.settings = None
+        if state["settings"] is not None:
+            self.settings = {
+                key: torch.tensor(values, dtype=torch.float64).reshape(shape)
+                for key, (shape, values) in state["settings"].items()
+            }
 
     def ask(self, count: int) -> list[Dag]:
         if len(self.archive) < 2:

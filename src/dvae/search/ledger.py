@@ -1,0 +1,169 @@
+"""The book of a search: which DAGs were proposed, who scores them, what came out.
+
+A candidate is written down before it is scored and again afterwards. Everything a search needs to go on after a crash
+is in the book: its trials, and the state its strategy was in when the newest round was asked for.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol, get_args
+
+from dvae.config import check
+from dvae.dag import Dag
+
+State = Literal["waiting", "running", "complete", "failed", "pruned"]
+STATES: tuple[State, ...] = get_args(State)
+FINISHED = ("complete", "failed", "pruned")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One candidate of a search and what became of it."""
+
+    number: int
+    dag: Dag
+    score: float | None = None  # as the user's score gave it
+    state: State = "waiting"
+    error: str | None = None  # why it failed
+    attributes: Mapping[str, Any] = field(default_factory=dict)  # round, place, worker, seconds, ...
+
+    def __post_init__(self) -> None:
+        check(self.state in STATES, f"a trial is {', '.join(STATES)}, not {self.state!r}")
+        check((self.score is not None) == (self.state == "complete"), "a trial has a score exactly when complete")
+
+    @property
+    def finished(self) -> bool:
+        return self.state in FINISHED
+
+    @property
+    def round(self) -> int:
+        return int(self.attributes.get("round", 0))
+
+    @property
+    def place(self) -> int:
+        """Where in its round the candidate stands."""
+        return int(self.attributes.get("place", self.number))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What scoring a candidate came to: a score, or why there is none."""
+
+    score: float | None = None
+    error: str | None = None
+    pruned: bool = False
+
+    @property
+    def state(self) -> State:
+        return "complete" if self.score is not None else "pruned" if self.pruned else "failed"
+
+
+class Ledger(Protocol):
+    """Where trials are kept. All calls may come from several threads and, for some ledgers, several machines."""
+
+    name: str
+
+    def describe(self, key: str, value: Any) -> None:
+        """Writes a plain value down under `key`, in one step."""
+        ...
+
+    def description(self) -> dict[str, Any]: ...
+
+    def propose(self, dag: Dag, attributes: Mapping[str, Any]) -> int:
+        """A new waiting trial; its number."""
+        ...
+
+    def take(self, worker: str) -> Trial | None:
+        """A waiting trial, running from now on; nobody else gets it."""
+        ...
+
+    def alive(self, number: int) -> None:
+        """Says that the worker of a running trial is still at it."""
+        ...
+
+    def report(self, number: int, step: int, value: float) -> None:
+        """An intermediate value of a running trial."""
+        ...
+
+    def reports(self) -> dict[int, dict[int, float]]:
+        """The intermediate values of all trials, by step."""
+        ...
+
+    def finish(self, number: int, outcome: Outcome, attributes: Mapping[str, Any]) -> bool:
+        """Writes down what came out; False where another had finished the trial before."""
+        ...
+
+    def reclaim(self) -> list[int]:
+        """Sets trials waiting again whose workers have died, and says which."""
+        ...
+
+    def trials(self) -> list[Trial]: ...
+
+
+class MemoryLedger:
+    """A book that lasts as long as the process: for searches that nobody has to resume."""
+
+    def __init__(self, name: str = "search") -> None:
+        self.name = name
+        self._lock = threading.Lock()
+        self._trials: list[Trial] = []
+        self._description: dict[str, Any] = {}
+        self._reports: dict[int, dict[int, float]] = {}
+
+    def describe(self, key: str, value: Any) -> None:
+        with self._lock:
+            self._description[key] = copy.deepcopy(value)
+
+    def description(self) -> dict[str, Any]:
+        with self._lock:
+            return copy.deepcopy(self._description)
+
+    def propose(self, dag: Dag, attributes: Mapping[str, Any]) -> int:
+        with self._lock:
+            self._trials.append(Trial(len(self._trials), dag, attributes=dict(attributes)))
+            return len(self._trials) - 1
+
+    def take(self, worker: str) -> Trial | None:
+        with self._lock:
+            waiting = next((trial for trial in self._trials if trial.state == "waiting"), None)
+            if waiting is None:
+                return None
+            taken = replace(waiting, state="running", attributes={**waiting.attributes, "worker": worker})
+            self._trials[taken.number] = taken
+            return taken
+
+    def alive(self, number: int) -> None:
+        pass  # its workers live and die with the process
+
+    def report(self, number: int, step: int, value: float) -> None:
+        with self._lock:
+            self._reports.setdefault(number, {})[step] = value
+
+    def reports(self) -> dict[int, dict[int, float]]:
+        with self._lock:
+            return {number: dict(values) for number, values in self._reports.items()}
+
+    def finish(self, number: int, outcome: Outcome, attributes: Mapping[str, Any]) -> bool:
+        with self._lock:
+            trial = self._trials[number]
+            if trial.finished:
+                return False
+            self._trials[number] = replace(
+                trial,
+                score=outcome.score,
+                state=outcome.state,
+                error=outcome.error,
+                attributes={**trial.attributes, **attributes},
+            )
+            return True
+
+    def reclaim(self) -> list[int]:
+        return []
+
+    def trials(self) -> list[Trial]:
+        with self._lock:
+            return list(self._trials)

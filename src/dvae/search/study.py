@@ -1,0 +1,78 @@
+"""A search as its user sees it: what was tried, what is best so far."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dvae.dag import Dag
+from dvae.errors import StudyError
+from dvae.search.ledger import Ledger, Trial
+
+ABOUT = "dvae"  # what a study searches, in its ledger
+STATE = "dvae:state"  # where its strategy stood when the newest round was asked for
+PROPOSER = "dvae:proposer"  # who asks, and when it last said so
+
+
+class Study:
+    """A finished, interrupted or running search."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+
+    @classmethod
+    def open(cls, storage: str, name: str | None = None) -> Study:
+        """A study of `storage` (sqlite:///FILE.db, postgresql://...); None: the only one there."""
+        from dvae.search.optuna_ledger import OptunaLedger, shown, study_names
+
+        if name is None:
+            names = study_names(storage)
+            if len(names) != 1:
+                found = "no study" if not names else "several studies: " + ", ".join(names)
+                raise StudyError(f"{shown(storage)} holds {found}; name one")
+            (name,) = names
+        return cls(OptunaLedger(storage, name))
+
+    @property
+    def name(self) -> str:
+        return self.ledger.name
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What is searched, and how: task, strategy, seed, budget, ..."""
+        about: dict[str, Any] = self.ledger.description().get(ABOUT, {})
+        return about
+
+    @property
+    def higher_is_better(self) -> bool:
+        return bool(self.description.get("direction", "maximize") == "maximize")
+
+    @property
+    def trials(self) -> list[Trial]:
+        """In the order they were proposed."""
+        return sorted(self.ledger.trials(), key=lambda trial: trial.number)
+
+    def best(self) -> Trial | None:
+        """Of the complete ones; the first of equals."""
+        return best_of(self.trials, self.higher_is_better)
+
+    @property
+    def best_dag(self) -> Dag:
+        return self._best().dag
+
+    @property
+    def best_score(self) -> float:
+        score = self._best().score
+        assert score is not None
+        return score
+
+    def _best(self) -> Trial:
+        best = self.best()
+        if best is None:
+            raise StudyError(f"no candidate of the study {self.name!r} has a score yet")
+        return best
+
+
+def best_of(trials: list[Trial], higher_is_better: bool = True) -> Trial | None:
+    sign = 1 if higher_is_better else -1
+    complete = [trial for trial in trials if trial.score is not None]
+    return max(complete, key=lambda trial: (sign * (trial.score or 0.0), -trial.number), default=None)
