@@ -2,12 +2,14 @@
 
 from dvae.figures.curves import Series, read_series, save_curves, training_curves
 from dvae.figures.dags import draw_dag, draw_dags, save_dags, to_png, to_svg
+from dvae.figures.fixed import Arrange, column, ring
 from dvae.figures.layout import Box, Layout, layered
 from dvae.figures.panels import Panel, ScoreMap, save_panels, save_score_maps
 from dvae.figures.picture import Picture
 from dvae.figures.style import DagStyle, architecture_style, bayesnet_style, compact, generic_style, style_of
 
 __all__ = [
+    "Arrange",
     "Box",
     "DagStyle",
     "Layout",
@@ -17,12 +19,14 @@ __all__ = [
     "Series",
     "architecture_style",
     "bayesnet_style",
+    "column",
     "compact",
     "draw_dag",
     "draw_dags",
     "generic_style",
     "layered",
     "read_series",
+    "ring",
     "save_curves",
     "save_dags",
     "save_panels",

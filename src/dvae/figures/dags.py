@@ -9,6 +9,7 @@ from pathlib import Path
 
 from dvae.dag.value import Dag
 from dvae.errors import ConfigError
+from dvae.figures.fixed import Arrange
 from dvae.figures.layout import Layout, Point, layered
 from dvae.figures.picture import Arrow, Picture, Shape, Text, shortened, text_width
 from dvae.figures.png import png_bytes
@@ -41,10 +42,11 @@ def draw_dags(
     columns: int | None = None,
     style: DagStyle | None = None,
     marks: Mapping[int, str] | None = None,
+    arrange: Arrange = layered,
 ) -> Picture:
     """A grid of DAGs, all to the same scale and in the same colours, filled row by row.
 
-    `marks` gives the cards of some places another colour, written `#rrggbb`.
+    `marks` gives the cards of some places another colour, written `#rrggbb`; `arrange` places the nodes of a DAG.
     """
     dags = [dags] if isinstance(dags, Dag) else list(dags)
     if not dags:
@@ -54,7 +56,7 @@ def draw_dags(
     if columns is not None and columns < 1:
         raise ConfigError(f"a grid of {columns} columns was asked for; it needs at least one")
     style = style or style_of(dags)
-    cells = [_cell(dag, title, style) for dag, title in zip(dags, titles or [""] * len(dags), strict=True)]
+    cells = [_cell(dag, title, style, arrange) for dag, title in zip(dags, titles or [""] * len(dags), strict=True)]
     grid = _Grid.of(cells, columns) if columns else _well_shaped_grid(cells)
     return grid.picture(style, marks or {})
 
@@ -65,9 +67,10 @@ def to_svg(
     columns: int | None = None,
     style: DagStyle | None = None,
     marks: Mapping[int, str] | None = None,
+    arrange: Arrange = layered,
 ) -> str:
     """The text of an SVG file with one DAG or a grid of them."""
-    return svg_text(draw_dags(dags, titles=titles, columns=columns, style=style, marks=marks))
+    return svg_text(draw_dags(dags, titles=titles, columns=columns, style=style, marks=marks, arrange=arrange))
 
 
 def to_png(
@@ -77,9 +80,10 @@ def to_png(
     style: DagStyle | None = None,
     scale: float = 2.0,
     marks: Mapping[int, str] | None = None,
+    arrange: Arrange = layered,
 ) -> bytes:
     """The bytes of a PNG file, `scale` pixels to each unit of the SVG."""
-    return png_bytes(draw_dags(dags, titles=titles, columns=columns, style=style, marks=marks), scale)
+    return png_bytes(draw_dags(dags, titles=titles, columns=columns, style=style, marks=marks, arrange=arrange), scale)
 
 
 def save_dags(
@@ -89,12 +93,13 @@ def save_dags(
     columns: int | None = None,
     style: DagStyle | None = None,
     marks: Mapping[int, str] | None = None,
+    arrange: Arrange = layered,
 ) -> Path:
     """Write one DAG or a grid of them to a .svg or .png file; returns its path."""
     return write_picture(
         path,
-        svg=lambda: to_svg(dags, titles, columns, style, marks).encode(),
-        png=lambda: to_png(dags, titles, columns, style, marks=marks),
+        svg=lambda: to_svg(dags, titles, columns, style, marks, arrange).encode(),
+        png=lambda: to_png(dags, titles, columns, style, marks=marks, arrange=arrange),
     )
 
 
@@ -109,8 +114,8 @@ class _Cell:
     height: float
 
 
-def _cell(dag: Dag, title: str, style: DagStyle) -> _Cell:
-    layout = layered(dag, [style.box(label) for label in dag.types])
+def _cell(dag: Dag, title: str, style: DagStyle, arrange: Arrange) -> _Cell:
+    layout = arrange(dag, [style.box(label) for label in dag.types])
     title_width = min(text_width(title, TITLE_SIZE, bold=True), TITLE_ROOM)
     width = max(layout.width, title_width) + 2 * MARGIN
     return _Cell(dag, layout, title, width, layout.height + 2 * MARGIN)

@@ -127,6 +127,10 @@ def _draw_maps(figure: Figure, maps: Sequence[ScoreMap], rows: int, columns: int
         axes.set_xticks([-one.extent, 0, one.extent], [f"{-one.extent:.2g}", "0", f"{one.extent:.2g}"])
         axes.set_yticks([-one.extent, 0, one.extent], [f"{-one.extent:.2g}", "0", f"{one.extent:.2g}"])
         axes.tick_params(colors=QUIET, labelsize=8, length=0)
+        for tick, side in zip(axes.get_xticklabels(), ("left", "center", "right"), strict=True):
+            tick.set(horizontalalignment=side)  # so that the ends of two maps side by side do not meet
+        for tick, side in zip(axes.get_yticklabels(), ("bottom", "center", "top"), strict=True):
+            tick.set(verticalalignment=side)
         for spine in axes.spines.values():
             spine.set_visible(False)
         every.append(axes)
@@ -134,4 +138,4 @@ def _draw_maps(figure: Figure, maps: Sequence[ScoreMap], rows: int, columns: int
     bar = figure.colorbar(image, ax=every, shrink=0.75, pad=0.02, extend="min")
     bar.set_label(label, color=INK, fontsize=9, parse_math=False)
     bar.ax.tick_params(colors=QUIET, labelsize=8, length=0)
-    bar.outline.set_visible(False)  # type: ignore[operator] # a spine, whatever its annotation says
+    bar.outline.set_visible(False)

@@ -1,0 +1,40 @@
+"""`dvae report`: a run folder as one HTML page."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dvae.cli import answers, options
+from dvae.errors import MissingError
+
+
+def report(
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="A folder of `dvae train`, `dvae demo` or `dvae reproduce`.")
+    ],
+    out: Annotated[Path | None, typer.Option("--out", metavar="PAGE.html", help="Also write the page here.")] = None,
+    json: options.Json = False,
+) -> None:
+    """Write a run's report: one HTML file that needs nothing else, made from what is in the folder.
+
+    Try: dvae report runs/demo
+    """
+    from dvae.files import atomic_path
+    from dvae.reproduce import report as write
+
+    answers.check_ending(out, (".html",), "a page")
+    if not run.is_dir():
+        raise MissingError(f"{run}: there is no such folder")
+    page = write(run)
+    if out is not None:
+        with atomic_path(out) as part:
+            shutil.copyfile(page, part)
+        page = out
+    if json:
+        answers.print_json({"run": str(run), "page": str(page), "bytes": page.stat().st_size})
+    else:
+        print(page)

@@ -1,0 +1,123 @@
+"""`dvae reproduce`: the paper's tables and figures, stage by stage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from dvae.cli import answers, options
+
+if TYPE_CHECKING:
+    from dvae.reproduce import Outcome, Stage, Workshop
+
+INTERRUPTED = 130
+FAILED = 1
+
+Target = Literal["table1", "table2", "table3", "bo-enas", "bo-bn", "figures", "all"]
+
+
+def reproduce(
+    target: Annotated[Target, typer.Argument(help="What to make; all of it, or a part.")] = "all",
+    preset: Annotated[
+        Literal["paper", "quick", "tiny"],
+        typer.Option(help="paper: its settings, for a GPU; quick: small, about 20 minutes on two cores."),
+    ] = "quick",
+    run: Annotated[
+        Path | None,
+        typer.Option("--run", metavar="FOLDER", help="Where results are kept [default: runs/reproduce-PRESET]."),
+    ] = None,
+    only: Annotated[
+        str | None, typer.Option("--only", metavar="MODEL,...", help="Only stages of these models, e.g. dvae,svae.")
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option("--seeds", min=1, metavar="N", help="Train every model N times [default: the preset's]."),
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option("--minutes", min=0.0, help="Stop after so long; the same command goes on later."),
+    ] = None,
+    device: options.Device = "auto",
+    list_: Annotated[bool, typer.Option("--list", help="Say which stages there are and which are done.")] = False,
+    json: options.Json = False,
+) -> None:
+    """Make the paper's tables and figures anew. Every stage is kept: kill it and start it again, it goes on.
+
+    Try: dvae reproduce all --preset quick, then open runs/reproduce-quick/index.html
+    """
+    import dvae.reproduce as room
+    from dvae.files import read_json
+    from dvae.reproduce.making import make_architectures
+    from dvae.reproduce.report import NUMBERS
+
+    folder = run or Path("runs") / f"reproduce-{preset}"
+    enas = room.architecture_source(folder, make_architectures)
+    settings = room.preset(preset, enas, room.bayesnet_source(), seeds)
+    chosen = None if only is None else [name.strip() for name in only.split(",")]
+    stages = room.stages_of(target, settings, chosen)
+    workshop = room.Workshop(
+        folder,
+        device=options.available(device),
+        seconds=None if minutes is None else 60 * minutes,
+        progress=True,
+    )
+    if list_:
+        _list(workshop, stages, json)
+        return
+    if settings.note:
+        answers.remark(settings.note)
+    room.write_plan(folder, settings)
+    try:
+        outcome = room.run_stages(stages, workshop, answers.remark)
+    except KeyboardInterrupt:
+        room.write_report(folder)
+        answers.remark("Interrupted; the same command goes on from here.")
+        raise typer.Exit(INTERRUPTED) from None
+    page = room.write_report(folder)
+    if json:
+        answers.print_json(
+            {"run": str(folder), "page": str(page), **_summary(outcome), "results": read_json(folder / NUMBERS)}
+        )
+    else:
+        _print(folder, page, outcome)
+    if outcome.failed:
+        raise typer.Exit(FAILED)
+
+
+def _list(workshop: Workshop, stages: list[Stage], json: bool) -> None:
+    rows = [(stage, workshop.is_done(stage)) for stage in stages]
+    if json:
+        answers.print_json([{"title": s.title, "kind": s.kind, "key": s.key, "done": done} for s, done in rows])
+        return
+    answers.print_table(
+        [("done" if done else "waiting", stage.title) for stage, done in rows],
+        title=f"{sum(done for _, done in rows)} of {len(rows)} stages are done",
+        header=("", "stage"),
+    )
+
+
+def _summary(outcome: Outcome) -> dict[str, object]:
+    return {
+        "ended": outcome.ended,
+        "stages": outcome.total,
+        "made": outcome.made,
+        "found": outcome.found,
+        "seconds": outcome.seconds,
+    }
+
+
+def _print(folder: Path, page: Path, outcome: Outcome) -> None:
+    from dvae.reproduce.numbers import time_words
+
+    rows = [
+        ("stages", f"{outcome.total}: {outcome.made} made now, {outcome.found} found, {outcome.waiting} waiting"),
+        ("time", time_words(outcome.seconds)),
+        ("report", str(page)),
+    ]
+    if outcome.failed:
+        rows.insert(1, ("not done", "; ".join(f"{title} ({reason})" for title, reason in outcome.failed.items())))
+    answers.print_table(rows, title="The time is up" if outcome.ended == "time" else "Done")
+    if outcome.ended == "time":
+        answers.remark(f"Go on with the same command; what is there so far: {page}")

@@ -1,0 +1,113 @@
+"""Which stages a target is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from dvae.errors import ConfigError
+from dvae.reproduce.looking import Circle, Cost, Grid, Maps
+from dvae.reproduce.measuring import Baselines, Evaluate, Predict, Smooth
+from dvae.reproduce.presets import Experiment, Preset
+from dvae.reproduce.searching import Landmarks, search_stages
+from dvae.reproduce.stage import Stage, with_needs
+from dvae.reproduce.training import Recipe, Train
+
+TARGETS = ("table1", "table2", "table3", "bo-enas", "bo-bn", "figures", "all")
+ABLATIONS = ("dvae-smp", "dvae-fast", "dvae", "svae")  # Table 3, in its order
+OUTSIDE_TABLE_1 = ("dvae-smp", "dvae-fast")  # they stand in Table 3
+RANDOM_MODEL = "dvae"  # random search is done in the paper's latent space only
+
+
+def stages_of(target: str, preset: Preset, only: Collection[str] | None = None) -> list[Stage]:
+    """The stages of a target, in the order in which they are best made; `only` keeps those of some models."""
+    makers = {
+        "table1": table1,
+        "table2": table2,
+        "table3": table3,
+        "bo-enas": lambda plan: searches(plan.enas),
+        "bo-bn": lambda plan: searches(plan.bn),
+        "figures": figures,
+    }
+    if target != "all" and target not in makers:
+        raise ConfigError(f"there is no target {target!r}; choose one of {', '.join(TARGETS)}")
+    wanted = list(makers) if target == "all" else [target]
+    stages = [stage for name in wanted for stage in makers[name](preset)]
+    if only is not None:
+        _check_names(only, preset)
+        stages = [stage for stage in stages if subject_of(stage) in only]
+    return with_needs(stages)
+
+
+def table1(preset: Preset) -> list[Stage]:
+    return [
+        Evaluate(train, experiment.evaluation)
+        for experiment in (preset.enas, preset.bn)
+        for recipe in experiment.recipes
+        if recipe.name not in OUTSIDE_TABLE_1
+        for train in trainings(preset, experiment, recipe)
+    ]
+
+
+def table2(preset: Preset) -> list[Stage]:
+    stages: list[Stage] = []
+    for experiment in (preset.enas, preset.bn):
+        stages += [Baselines(experiment.source, fit, experiment.prediction) for fit in preset.fits]
+        stages += [
+            Predict(train, fit, experiment.prediction)
+            for recipe in experiment.recipes
+            if recipe.name not in OUTSIDE_TABLE_1
+            for train in trainings(preset, experiment, recipe)
+            for fit in preset.fits
+        ]
+    return stages
+
+
+def table3(preset: Preset) -> list[Stage]:
+    stages: list[Stage] = []
+    for name in ABLATIONS:
+        for train in trainings(preset, preset.enas, preset.enas.recipe(name)):
+            stages.append(Evaluate(train, preset.enas.evaluation))
+            stages += [Predict(train, fit, preset.enas.prediction) for fit in preset.fits]
+    return stages
+
+
+def searches(experiment: Experiment) -> list[Stage]:
+    size = experiment.search
+    stages: list[Stage] = [Landmarks(experiment.source)]
+    for name in size.models:
+        train = Train(experiment.source, experiment.recipe(name), 0)
+        strategies = [one for one in size.strategies if one != "random" or name == RANDOM_MODEL]
+        stages += search_stages(train, experiment.scored_by, size, strategies)
+    return stages
+
+
+def figures(preset: Preset) -> list[Stage]:
+    stages: list[Stage] = [Cost(preset.cost)]
+    for experiment in (preset.enas, preset.bn):
+        size, scored_by = experiment.pictures, experiment.scored_by
+        for name in size.models:
+            train = Train(experiment.source, experiment.recipe(name), 0)
+            if experiment is preset.enas:
+                stages.append(Circle(train, scored_by, size.circle_points))
+            stages.append(Grid(train, scored_by, size.grid_side, size.grid_extent))
+            stages.append(Maps(train, scored_by, size.map_side))
+            stages.append(Smooth(train, scored_by, experiment.walks))
+    return stages
+
+
+def trainings(preset: Preset, experiment: Experiment, recipe: Recipe) -> Sequence[Train]:
+    return [Train(experiment.source, recipe, seed) for seed in range(preset.seeds)]
+
+
+def subject_of(stage: Stage) -> str:
+    """The name of the recipe that a stage is about, or its kind where it is about no single model."""
+    train = stage if isinstance(stage, Train) else getattr(stage, "train", None)
+    return train.recipe.name if isinstance(train, Train) else stage.kind
+
+
+def _check_names(only: Collection[str], preset: Preset) -> None:
+    recipes = dict.fromkeys(recipe.name for experiment in (preset.enas, preset.bn) for recipe in experiment.recipes)
+    known = (*recipes, Baselines.kind, Landmarks.kind, Cost.kind)
+    for name in only:
+        if name not in known:
+            raise ConfigError(f"the preset {preset.name} has no {name!r}; choose among {', '.join(known)}")

@@ -1,0 +1,107 @@
+"""Where the DAGs of an experiment come from, and who scores new ones."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from dvae.config import check
+from dvae.dag import Dag, ScoredDags, load_jsonl
+from dvae.data import data_folder, split
+from dvae.data.sources import ENAS_FILE
+from dvae.errors import DvaeError, FormatError, MissingError
+from dvae.evaluation import one_hot_features
+from dvae.tasks import BayesNetTask, Task, get
+
+TREES = 200
+Scorer = Callable[[Sequence[Dag]], list[float]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A task's own data set or, with `file`, scored DAGs that lie in the run's folder.
+
+    `sha256` is that of the file behind either: other DAGs, other results.
+    """
+
+    task: str
+    size: int | None = None
+    seed: int = 0
+    file: str | None = None  # relative to the folder of the run
+    sha256: str | None = None
+
+    def __post_init__(self) -> None:
+        check(self.size is None or self.size >= 2, f"size must be at least 2, not {self.size}")
+        check(self.file is None or self.sha256 is not None, "a file goes with its checksum")
+
+    @property
+    def label(self) -> str:
+        """The task's name as the paper writes it."""
+        if self.task.startswith("enas"):
+            return f"ENAS-{self.task.removeprefix('enas')}"
+        return {"asia": "Asia", "asia-bnlearn": "Asia"}.get(self.task, self.task)
+
+    def meaning(self) -> Task:
+        return get(self.task)
+
+    def dataset(self, run: Path) -> ScoredDags:
+        task = self.meaning()
+        path = data_folder() / ENAS_FILE if self.file is None else run / self.file
+        if self.sha256 is not None:
+            if not path.is_file():
+                raise MissingError(f"{path} is gone: the scored DAGs that this run was made from")
+            if sha256_of(path) != self.sha256:
+                raise FormatError(f"{path} is not the file that this run was made from; start another run")
+        if self.file is None:
+            return task.dataset(size=self.size, seed=self.seed)
+        return split(f"{self.task}, {path.name}", load_jsonl(path), self.size)
+
+
+def sha256_of(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """Scores any valid DAG; `name` says what kind of score it is, for every table and picture that shows one."""
+
+    name: str
+    exact: bool  # or a surrogate, fitted to scored DAGs
+    score: Scorer
+
+
+def oracle_of(task: Task, data: ScoredDags, seed: int = 0) -> Oracle:
+    """The task's own scores where it has them, or a random forest on one-hot features of all scored DAGs of `data`."""
+    if isinstance(task, BayesNetTask):
+        return Oracle("BIC", True, task.scores)
+    scored = [
+        (dag, score)
+        for dag, score in zip(data.everything.dags, data.everything.scores, strict=True)
+        if score is not None
+    ]
+    if len(scored) < 2:
+        raise DvaeError(f"{data.name} has no scores: there is nothing to learn a score of new DAGs from")
+    return Oracle("surrogate accuracy", False, _forest(task, scored, seed))
+
+
+def _forest(task: Task, scored: Sequence[tuple[Dag, float]], seed: int) -> Scorer:
+    try:
+        from sklearn.ensemble import RandomForestRegressor
+    except ImportError:
+        raise MissingError("scores of new architectures need the package scikit-learn") from None
+
+    def features(dags: Sequence[Dag]) -> object:
+        return one_hot_features(task.batch(dags), task.num_types).numpy()
+
+    forest = RandomForestRegressor(TREES, random_state=seed, n_jobs=torch.get_num_threads())
+    forest.fit(features([dag for dag, _ in scored]), [score for _, score in scored])
+    forest.set_params(n_jobs=1)  # threads would add the trees up in any order
+
+    def score(dags: Sequence[Dag]) -> list[float]:
+        return [float(value) for value in forest.predict(features(dags))] if dags else []
+
+    return score

@@ -1,0 +1,206 @@
+"""A stage is its settings: equal ones are made once, others anew; a killed or late one goes on."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+import torch
+
+from dvae.errors import ConfigError, DvaeError, FormatError, MissingError
+from dvae.models import ModelConfig
+from dvae.reproduce import OutOfTime, Source, Stage, Workshop, preset, run_stages, stages_of, workshop
+from dvae.reproduce.runner import failures
+from dvae.reproduce.sources import oracle_of
+from dvae.reproduce.stage import with_needs
+from dvae.reproduce.training import Recipe, Train
+from dvae.tasks import EnasTask
+from dvae.training import TrainingConfig
+
+from .conftest import made_up_architectures
+
+SOURCE = Source("asia", size=60)
+RECIPE = Recipe("dvae", ModelConfig(hidden=8, latent=3), TrainingConfig(epochs=3, batch_size=16))
+TRAIN = Train(SOURCE, RECIPE, 0)
+
+
+@dataclass(frozen=True)
+class Note(Stage):
+    kind: ClassVar[str] = "note"
+    word: str
+    before: tuple[str, ...] = ()
+    problem: str = ""
+    seed: int = 0
+
+    @property
+    def title(self) -> str:
+        return f"note {self.word}"
+
+    @property
+    def slug(self) -> str:
+        return self.word
+
+    @property
+    def seed_of_model(self) -> int:
+        return self.seed
+
+    def needs(self) -> tuple[Stage, ...]:
+        return tuple(Note(word) for word in self.before)
+
+    def run(self, workshop: Workshop) -> Mapping[str, Any]:
+        (workshop.folder(self) / "file.txt").write_text(self.word)
+        if self.problem:
+            raise DvaeError(self.problem)
+        return {"word": self.word, "number": float("nan")}
+
+
+def quiet(sentence: str) -> None:
+    pass
+
+
+def test_equal_settings_have_one_key_and_any_change_another() -> None:
+    assert TRAIN.key == Train(Source("asia", size=60), RECIPE, 0).key
+    others = [
+        dataclasses.replace(TRAIN, seed=1),
+        dataclasses.replace(TRAIN, source=Source("asia", size=61)),
+        dataclasses.replace(TRAIN, recipe=dataclasses.replace(RECIPE, name="other")),
+        dataclasses.replace(TRAIN, recipe=Recipe("dvae", ModelConfig(hidden=9, latent=3), RECIPE.training)),
+    ]
+    assert len({TRAIN.key, *(stage.key for stage in others)}) == 5
+
+
+def test_a_stage_comes_after_what_it_needs_and_once() -> None:
+    order = with_needs([Note("c", ("a", "b")), Note("late", seed=1), Note("d", ("a",))])
+    assert [stage.slug for stage in order] == ["a", "b", "c", "d", "late"]
+
+
+def test_a_result_is_made_once_and_kept_with_its_origin(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path)
+    stage = Note("a")
+    assert shop.make(stage) == {"word": "a", "number": None}
+    record = shop.record(stage)
+    assert record is not None
+    assert record["provenance"]["versions"]["torch"] == torch.__version__
+    assert run_stages([stage], Workshop(tmp_path), quiet).found == 1
+
+
+def test_what_a_killed_stage_left_is_thrown_away(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path)
+    stage = Note("a")
+    (shop.folder(stage)).mkdir(parents=True)
+    (shop.folder(stage) / "half.txt").write_text("half")
+    assert not shop.is_done(stage)
+    shop.make(stage)
+    assert sorted(path.name for path in shop.folder(stage).iterdir()) == ["file.txt", "result.json"]
+
+
+def test_a_result_that_is_none_is_named(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path)
+    shop.make(Note("a"))
+    (shop.folder(Note("a")) / "result.json").write_text("[]")
+    with pytest.raises(FormatError, match="remove it"):
+        shop.result(Note("a"))
+
+
+def test_a_failure_is_noted_and_the_others_go_on(tmp_path: Path) -> None:
+    bad, shop = Note("bad", problem="no such thing"), Workshop(tmp_path)
+    said: list[str] = []
+    outcome = run_stages([bad, Note("good")], shop, said.append)
+    assert outcome.failed == {"note bad": "no such thing"}
+    assert (outcome.made, outcome.waiting) == (1, 0)
+    assert not shop.folder(bad).exists()
+    assert failures(shop) == outcome.failed
+    assert any("no such thing" in line for line in said)
+    run_stages([dataclasses.replace(bad, problem="")], shop, quiet)
+    assert failures(shop) == {}
+
+
+def test_no_stage_begins_when_the_time_is_up(tmp_path: Path) -> None:
+    outcome = run_stages([Note("a"), Note("b")], Workshop(tmp_path, seconds=0), quiet)
+    assert (outcome.ended, outcome.made, outcome.waiting) == ("time", 0, 2)
+
+
+def test_training_that_runs_out_of_time_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workshop, "LEAST_SECONDS", -60.0)
+    whole = Workshop(tmp_path / "whole", progress=False)
+    whole.make(TRAIN)
+    parts = 0
+    while not Workshop(tmp_path / "parts").is_done(TRAIN):
+        parts += 1
+        try:
+            Workshop(tmp_path / "parts", progress=False, seconds=0.0 if parts < 3 else None).make(TRAIN)
+        except OutOfTime:
+            assert (Workshop(tmp_path / "parts").work_folder(TRAIN) / "checkpoint.safetensors").is_file()
+    assert parts == 3
+    done = Workshop(tmp_path / "parts")
+    assert not done.work_folder(TRAIN).exists()
+    first, second = whole.model(TRAIN).state_dict(), done.model(TRAIN).state_dict()
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    result = done.result(TRAIN)
+    assert result is not None
+    assert (result["epochs"], result["graphs"], len(result["history"])) == (3, 54, 3)
+
+
+def test_kept_weights_are_half_as_large_and_load_in_single_precision(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path, progress=False)
+    vae = shop.model(TRAIN)
+    size = (shop.folder(TRAIN) / "model.safetensors").stat().st_size
+    assert {parameter.dtype for parameter in vae.parameters()} == {torch.float32}
+    assert size < 3.5 * sum(parameter.numel() for parameter in vae.parameters())
+
+
+def test_a_file_that_changed_is_not_taken_for_the_one_before(tmp_path: Path) -> None:
+    source = made_up_architectures(tmp_path)
+    assert len(source.dataset(tmp_path)) == 80
+    made_up_architectures(tmp_path, 81)
+    with pytest.raises(FormatError, match="start another run"):
+        source.dataset(tmp_path)
+    with pytest.raises(MissingError, match="is gone"):
+        source.dataset(tmp_path / "elsewhere")
+
+
+def test_the_surrogate_learns_the_scores_it_was_given(tmp_path: Path) -> None:
+    source = made_up_architectures(tmp_path, 400)
+    data = source.dataset(tmp_path)
+    oracle = oracle_of(EnasTask(6), data)
+    assert (oracle.name, oracle.exact) == ("surrogate accuracy", False)
+    found = oracle.score(data.test.dags)
+    errors = [abs(a - b) for a, b in zip(found, data.test.scores, strict=True) if b is not None]
+    assert sum(errors) / len(errors) < 0.03
+    assert found == oracle_of(EnasTask(6), data).score(data.test.dags)
+
+
+@pytest.mark.parametrize("name", ["paper", "quick", "tiny"])
+def test_every_preset_has_a_plan_for_every_target(name: str) -> None:
+    settings = preset(name, Source("enas6"), Source("asia"))
+    every = stages_of("all", settings)
+    assert len({stage.key for stage in every}) == len(every) > 30
+    for target in ("table1", "table2", "table3", "bo-enas", "bo-bn", "figures"):
+        assert set(stages_of(target, settings)) <= set(every)
+
+
+def test_the_paper_preset_is_the_papers_protocol() -> None:
+    settings = preset("paper", Source("enas6"), Source("asia"))
+    dvae = settings.enas.recipe("dvae")
+    assert (dvae.model.hidden, dvae.model.latent, dvae.training.epochs) == (501, 56, None)
+    assert settings.enas.recipe("deepgmg").training.epochs == 30
+    assert (settings.enas.search.rounds, settings.enas.search.batch, settings.enas.search.trials) == (10, 50, 10)
+    assert settings.enas.evaluation.prior_latents == 1000
+    assert settings.note == ""
+
+
+def test_only_some_models_are_chosen_with_what_they_need() -> None:
+    settings = preset("tiny", Source("enas6"), Source("asia"))
+    chosen = stages_of("table1", settings, ["svae"])
+    assert {stage.slug.split("-")[1] for stage in chosen} == {"svae"}
+    assert {stage.kind for stage in stages_of("table2", settings, ["baselines"])} == {"baselines"}
+    with pytest.raises(ConfigError, match="choose among dvae, svae"):
+        stages_of("table1", settings, ["gpt"])
+    with pytest.raises(ConfigError, match="table1"):
+        stages_of("table9", settings)
+    with pytest.raises(ConfigError, match="quick"):
+        preset("huge", Source("enas6"), Source("asia"))
