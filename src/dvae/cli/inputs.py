@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dvae.tasks import Task
 
 FILE_ENDINGS = (".jsonl", ".json", ".gz", ".txt")
-PREFIXES = ("file:", "bn:")
+PREFIXES = ("file:", "bn:", "nasbench201")
 
 
 def is_file_name(text: str) -> bool:

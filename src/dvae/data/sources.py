@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dvae.dag import Dag, DagSet, ScoredDag, ScoredDags, load_jsonl, read_bayesnet, read_enas
 from dvae.errors import MissingError, TaskError
-from dvae.tasks import BayesNetTask, EnasTask, GenericTask, Task
+from dvae.tasks import BayesNetTask, EnasTask, GenericTask, TabularTask, Task
 from dvae.tasks.tables import data_folder
 
 __all__ = ["data_folder", "make_dataset", "read_dags", "split"]
@@ -32,6 +32,8 @@ def make_dataset(task: Task, size: int | None = None, seed: int = 0) -> ScoredDa
         raise TaskError(f"a data set needs at least 2 DAGs, to split; size is {size}")
     if isinstance(task, GenericTask) and task.name.startswith("file:"):
         return split(task.name, load_jsonl(task.name.removeprefix("file:")), size)
+    if isinstance(task, TabularTask):
+        return split(task.name, task.entries, size)
     if isinstance(task, EnasTask) and task.layers == 6:
         return _paper_architectures(size)
     if isinstance(task, BayesNetTask | EnasTask):

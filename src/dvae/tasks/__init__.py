@@ -7,23 +7,46 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dvae.errors import CheckpointError, TaskError
+from dvae.tasks import enas_surrogate
 from dvae.tasks.base import ModelHints, Task
 from dvae.tasks.bayesnet import BayesNetTask, network_task
 from dvae.tasks.enas import EnasTask
+from dvae.tasks.enas_surrogate import EnasSurrogateTask
 from dvae.tasks.generic import GenericTask
+from dvae.tasks.nasbench201 import NasBench201Task
+from dvae.tasks.nasbench_graph import PREFIX as GRAPH_PREFIX
+from dvae.tasks.nasbench_graph import NasBenchGraphTask
 from dvae.tasks.raw import RawTask
 from dvae.tasks.tables import split_order
+from dvae.tasks.tabular import TabularTask
 
-__all__ = ["BayesNetTask", "EnasTask", "GenericTask", "ModelHints", "RawTask", "Task", "from_spec", "get"]
+__all__ = [
+    "BayesNetTask",
+    "EnasSurrogateTask",
+    "EnasTask",
+    "GenericTask",
+    "ModelHints",
+    "NasBench201Task",
+    "NasBenchGraphTask",
+    "RawTask",
+    "TabularTask",
+    "Task",
+    "from_spec",
+    "get",
+]
 
 KINDS: dict[str, type[Task]] = {
     "enas": EnasTask,
+    "enas-surrogate": EnasSurrogateTask,
+    "nasbench201": NasBench201Task,
+    "nasbench-graph": NasBenchGraphTask,
     "bayesnet": BayesNetTask,
     "generic": GenericTask,
     "raw": RawTask,
 }
 NAMES = (
-    "enas6, enas12 (enasN for any depth), asia, asia-bnlearn, bn:A,B,C (named variables), "
+    "enas6, enas12 (enasN for any depth), enas6-surrogate, nasbench201, nasbench-graph:cora, asia, asia-bnlearn, "
+    "bn:A,B,C (named variables), "
     "bn:FILE.csv (the columns of a table), file:DAGS.jsonl"
 )
 
@@ -42,6 +65,13 @@ def get(name: str, *, order: Sequence[str] | None = None) -> Task:
         raise TaskError(f"an order is for tasks of Bayesian networks, such as bn:FILE.csv, not for {base!r}")
     if depth := re.fullmatch(r"enas(\d{1,4})", name):
         return EnasTask(int(depth.group(1)))
+    if name == enas_surrogate.NAME:
+        return EnasSurrogateTask()
+    if name.startswith(GRAPH_PREFIX):
+        return NasBenchGraphTask(name.removeprefix(GRAPH_PREFIX))
+    cells = NasBench201Task.named(name)
+    if cells is not None:
+        return cells
     if name.startswith("file:"):
         from dvae.dag.jsonl import read_jsonl
 

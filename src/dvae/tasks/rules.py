@@ -60,3 +60,18 @@ class EachOnceRules(ConnectedRules):
         used[:, START_INDEX] = True
         used[:, END_INDEX] = types.shape[1] < num_types - 1
         return ~used
+
+
+@dataclass(frozen=True)
+class FixedLengthRules(ConnectedRules):
+    """As `ConnectedRules`, and exactly `inner` nodes between start and end."""
+
+    inner: int
+
+    def allowed_types(self, types: Tensor, num_types: int) -> Tensor:
+        allowed = types.new_ones(types.shape[0], num_types, dtype=torch.bool)
+        ends = types.shape[1] > self.inner
+        allowed[:, :] = not ends
+        allowed[:, START_INDEX] = False
+        allowed[:, END_INDEX] = ends
+        return allowed

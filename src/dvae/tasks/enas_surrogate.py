@@ -1,0 +1,90 @@
+"""The ENAS-6 space with a stand-in for its scores: a random forest fitted to the paper's scored architectures.
+
+The weights that the paper's scores come from are not to hand. What this task tells of an architecture is a prediction,
+not a measurement; `held_out` says how good predictions are on architectures the forest has not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+
+from dvae.dag import Dag, DagSet
+from dvae.errors import MissingError, TaskError
+from dvae.tasks.enas import EnasTask
+
+NAME = "enas6-surrogate"
+TREES = 100
+SEED = 0
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """How predictions fit the scores of the test split: correlation and root mean squared error."""
+
+    r: float
+    rmse: float
+    train: int
+    test: int
+
+
+class EnasSurrogateTask(EnasTask):
+    """Six layers; scores are predicted weight-sharing accuracies."""
+
+    def __init__(self) -> None:
+        super().__init__(6)
+        self.name = NAME
+
+    def spec(self) -> dict[str, Any]:
+        return {"kind": "enas-surrogate"}
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> EnasSurrogateTask:
+        return cls()
+
+    def scores(self, dags: Sequence[Dag]) -> list[float]:
+        """Predicted scores."""
+        if not dags:
+            return []
+        predicted: list[float] = self._forest[0].predict(self._features(dags)).tolist()
+        return predicted
+
+    @property
+    def held_out(self) -> HeldOut:
+        """Of the forest on the tenth of the paper's architectures that it was not fitted to."""
+        fit: HeldOut = self._forest[1]
+        return fit
+
+    @cached_property
+    def _forest(self) -> tuple[Any, HeldOut]:
+        try:
+            from sklearn.ensemble import RandomForestRegressor
+        except ImportError:
+            raise MissingError("the surrogate of enas6 needs scikit-learn: pip install 'dvae[search]'") from None
+        data = self.dataset()
+        forest = RandomForestRegressor(TREES, random_state=SEED, n_jobs=-1)
+        forest.fit(self._features(data.train.dags), _targets(data.train))
+        forest.n_jobs = 1  # for one architecture, starting threads takes longer than the forest
+        predicted, true = forest.predict(self._features(data.test.dags)), _targets(data.test)
+        r = float(np.corrcoef(predicted, true)[0, 1])
+        rmse = float(np.sqrt(np.mean((predicted - true) ** 2)))
+        return forest, HeldOut(r, rmse, len(data.train), len(data.test))
+
+    def _features(self, dags: Sequence[Dag]) -> np.ndarray[Any, np.dtype[np.float32]]:
+        """One-hot types and a bit for every edge."""  # dag feature
+        batch = self.batch(dags)
+        types = torch.nn.functional.one_hot(batch.types, self.num_types) * batch.node_mask()[:, :, None]
+        source, target = torch.triu_indices(self.max_nodes, self.max_nodes, offset=1)
+        features = torch.cat([types.flatten(1), batch.adjacency[:, source, target]], dim=1)
+        return features.float().numpy()
+
+
+def _targets(data: DagSet) -> np.ndarray[Any, np.dtype[np.float64]]:
+    if not data.scored:
+        raise TaskError("the surrogate of enas6 needs architectures that all have scores")
+    return np.array(data.scores, dtype=np.float64)

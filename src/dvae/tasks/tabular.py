@@ -1,0 +1,58 @@
+"""Tasks whose every DAG was scored by others, once and for all: true scores at no cost."""
+
+from __future__ import annotations
+
+import random
+from abc import abstractmethod
+from collections.abc import Hashable, Sequence
+from functools import cached_property
+
+import torch
+
+from dvae.dag import Dag, DagBatch, ScoredDag
+from dvae.errors import TaskError
+from dvae.tasks.base import Task
+
+
+class TabularTask(Task):
+    """All DAGs of the task with their scores.
+
+    A model may draw edges that mean nothing here; they are dropped when its DAG is unwrapped, while a user's DAG must
+    be right as it is.
+    """
+
+    @abstractmethod
+    def read_entries(self) -> list[ScoredDag]:
+        """Every DAG of the benchmark, each once, with its score."""
+
+    @cached_property
+    def entries(self) -> tuple[ScoredDag, ...]:
+        """Every DAG with its score, in an order that says nothing about either."""
+        found = self.read_entries()
+        random.Random(0).shuffle(found)
+        return tuple(found)
+
+    @cached_property
+    def _score_of(self) -> dict[Hashable, float]:
+        keys = self.keys(self.batch([entry.dag for entry in self.entries]))
+        return {key: entry.score for key, entry in zip(keys, self.entries, strict=True) if entry.score is not None}
+
+    def scores(self, dags: Sequence[Dag]) -> list[float]:
+        """The scores of the benchmark."""
+        found = []
+        for number, key in enumerate(self.keys(self.batch(dags)) if dags else []):
+            if key not in self._score_of:
+                raise TaskError(f"DAG {number} is not in the tables of {self.name}")
+            found.append(self._score_of[key])
+        return found
+
+    def best(self, share: float) -> float:
+        """The score that `share` of all DAGs reach."""
+        scores = sorted(self._score_of.values(), reverse=True)
+        return scores[max(1, int(share * len(scores))) - 1]
+
+    def sample_batch(self, count: int, seed: int) -> DagBatch:
+        """DAGs of the tables, each as likely as any other."""
+        generator = torch.Generator().manual_seed(seed)
+        places = torch.randint(len(self.entries), (count,), generator=generator).tolist()
+        return self.batch([self.entries[place].dag for place in places])
