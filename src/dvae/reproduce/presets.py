@@ -13,6 +13,7 @@ from dvae.reproduce.measuring import EvaluationSize, Fit, PredictionSize, WalkSi
 from dvae.reproduce.searching import SearchSize
 from dvae.reproduce.sources import Source
 from dvae.reproduce.training import Recipe
+from dvae.search.paper import PaperSearchConfig
 from dvae.training import TrainingConfig
 
 NAMES = ("paper", "quick")  # and "tiny", for tests
@@ -137,7 +138,8 @@ def _quick(enas: Source, bn: Source) -> Preset:
 
     evaluation = EvaluationSize(200, 5, 5, 300, 5)
     prediction = PredictionSize(3, 1500, 150)
-    search = SearchSize(("paper", "random"), trials=3, rounds=6, batch=20, warm=500)
+    bo = PaperSearchConfig(inducing=100, epochs=60, decodings=32, raw_samples=64, restarts=1, iterations=12)
+    search = SearchSize(("paper", "random"), trials=3, rounds=5, batch=15, warm=500, paper=bo)
     pictures, walks = PictureSize(grid_side=7, map_side=32), WalkSize(starts=60, steps=8, step=0.02)
     return Preset(
         name="quick",

@@ -5,20 +5,22 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import torch
 
 from dvae.config import check
 from dvae.dag import Dag, ScoredDags
+from dvae.models import VAE
 from dvae.progress import progress_bar
 from dvae.reproduce.measuring import OfModel
 from dvae.reproduce.sources import Source
 from dvae.reproduce.stage import Result, Stage
 from dvae.reproduce.training import Train
 from dvae.reproduce.workshop import Workshop
-from dvae.search import Archive, Evaluation, make_strategy
+from dvae.search import Archive, Evaluation, Strategy, make_strategy
+from dvae.search.paper import PaperSearch, PaperSearchConfig
 from dvae.tasks import BayesNetTask
 from dvae.tasks.structure import exact_optimum
 
@@ -46,6 +48,7 @@ class SearchSize:
     batch: int = 50
     warm: int | None = None
     models: tuple[str, ...] = ("dvae", "svae")
+    paper: PaperSearchConfig = field(default_factory=PaperSearchConfig)  # of the strategy of that name
 
     def __post_init__(self) -> None:
         check(min(self.trials, self.rounds, self.batch) >= 1, "trials, rounds and batch must be at least 1")
@@ -63,6 +66,7 @@ class Search(OfModel):
     rounds: int
     batch: int
     warm: int | None
+    paper: PaperSearchConfig | None = None  # None for other strategies
 
     @property
     def title(self) -> str:
@@ -79,7 +83,7 @@ class Search(OfModel):
 
     def run(self, workshop: Workshop) -> Result:
         vae, oracle = workshop.model(self.train), workshop.oracle(self.scored_by)
-        strategy = make_strategy(self.strategy, vae, Archive(vae.task), seed=self.trial)
+        strategy = self._strategy(vae)
         warm = warm_start(workshop.data(self.train.source), self.warm, self.trial)
         strategy.tell(warm)
         rounds: list[dict[str, Any]] = []
@@ -103,6 +107,12 @@ class Search(OfModel):
             "rounds": rounds,
             "top": [{"score": score, **plain(dag)} for score, dag in found[:KEPT]],
         }
+
+    def _strategy(self, vae: VAE) -> Strategy:
+        archive = Archive(vae.task)
+        if self.paper is not None:
+            return PaperSearch(vae, archive, seed=self.trial, config=self.paper)
+        return make_strategy(self.strategy, vae, archive, seed=self.trial)
 
 
 @dataclass(frozen=True)
@@ -157,7 +167,10 @@ def as_dag(value: Any) -> Dag:
 
 def search_stages(train: Train, scored_by: Source, size: SearchSize, strategies: Sequence[str]) -> list[Search]:
     return [
-        Search(train, scored_by, strategy, trial, size.rounds, size.batch, size.warm)
+        Search(
+            train, scored_by, strategy, trial, size.rounds, size.batch, size.warm,
+            size.paper if strategy == "paper" else None,
+        )
         for strategy in strategies
         for trial in range(size.trials)
-    ]
+    ]  # fmt: skip
