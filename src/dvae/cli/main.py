@@ -19,12 +19,15 @@ from dvae.cli import (
     explore,
     import_checkpoint,
     models,
+    nas,
     predict,
     report,
     reproduce,
     sample,
     score,
+    search,
     train,
+    worker,
 )
 from dvae.errors import DvaeError
 
@@ -89,6 +92,8 @@ app.command("demo", rich_help_panel=START)(demo.demo)
 app.command("train", rich_help_panel=WORK)(train.train)
 app.command("evaluate", rich_help_panel=WORK)(evaluate.evaluate)
 app.command("predict", rich_help_panel=WORK)(predict.predict)
+app.command("search", rich_help_panel=WORK)(search.search)
+app.command("worker", rich_help_panel=WORK)(worker.worker)
 app.command("sample", rich_help_panel=WORK)(sample.sample)
 app.command("encode", rich_help_panel=WORK)(encode.encode)
 app.command("decode", rich_help_panel=WORK)(decode.decode)
@@ -96,6 +101,7 @@ app.command("import-checkpoint", rich_help_panel=WORK)(import_checkpoint.import_
 app.command("explore", rich_help_panel=LOOK)(explore.explore)
 app.command("reproduce", rich_help_panel=WORK)(reproduce.reproduce)
 app.command("report", rich_help_panel=LOOK)(report.report)
+app.add_typer(nas.app, rich_help_panel=WORK)
 app.command("data", rich_help_panel=LOOK)(data.data)
 app.command("score", rich_help_panel=LOOK)(score.score)
 app.command("draw", rich_help_panel=LOOK)(draw.draw)

@@ -13,7 +13,7 @@ from dvae.search.gradient import GradientAscent, GradientConfig
 from dvae.search.ledger import Ledger, MemoryLedger, Outcome, Trial
 from dvae.search.names import STRATEGIES, make_strategy
 from dvae.search.paper import PaperSearch, PaperSearchConfig
-from dvae.search.scoring import named_score
+from dvae.search.scoring import Report, Score, named_score
 from dvae.search.strategies import Evolution, RandomSearch, Strategy
 from dvae.search.study import Study
 from dvae.search.trust_region import TrustRegion, TrustRegionConfig
@@ -32,6 +32,8 @@ __all__ = [
     "PaperSearch",
     "PaperSearchConfig",
     "RandomSearch",
+    "Report",
+    "Score",
     "Search",
     "SearchConfig",
     "Strategy",

@@ -28,7 +28,7 @@ from dvae.search.ledger import Ledger, MemoryLedger, Trial
 from dvae.search.names import DEFAULT, entry, make_strategy
 from dvae.search.scoring import Score
 from dvae.search.strategies import RandomSearch, Strategy
-from dvae.search.study import ABOUT, PROPOSER, STATE, Study, best_of
+from dvae.search.study import ABOUT, ENDED, PROPOSER, STATE, Study, best_of
 from dvae.search.worker import HEARTBEAT_SECONDS, POLL_SECONDS, Work, work_once
 from dvae.tasks import Task
 
@@ -126,13 +126,12 @@ class Search:
                 self._ask(strategy, number)
                 self._score(number, work, workers, bar)
                 trials = self._round(number)
-                if not trials:
-                    return  # the strategy finds nothing new
+                if not trials or len(self.ledger.trials()) >= self.config.budget:
+                    break  # the strategy finds nothing new, or has asked for all it may
                 self._tell(strategy, trials)
-                if len(self.ledger.trials()) >= self.config.budget:
-                    return
                 number += 1
                 self.ledger.describe(STATE, {"round": number, "strategy": strategy.state()})
+            self.ledger.describe(ENDED, True)
 
     def _begin(self) -> None:
         """Writes down what is searched, or makes sure that it is what was begun."""
@@ -145,6 +144,7 @@ class Search:
                     f"{self.about.get(changed)!r}: resume it without this change, or name another study"
                 )
         self.ledger.describe(ABOUT, self.about)
+        self.ledger.describe(ENDED, False)
 
     def _restored(self) -> tuple[Strategy, int]:
         """The strategy as it was before its newest round, and the number of that round."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -202,14 +203,36 @@ def _open(url: str, heartbeat: int, create: bool) -> Any:
     elif "://" not in url:
         raise StudyError(f"{url!r} is no storage: give sqlite:///FILE.db or postgresql://USER@HOST/DATABASE")
     try:
-        storage = optuna.storages.RDBStorage(
-            url, engine_kwargs=engine, heartbeat_interval=heartbeat, grace_period=heartbeat * MISSED_HEARTBEATS
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # heartbeats, since 2021
+            storage = optuna.storages.RDBStorage(
+                url, engine_kwargs=engine, heartbeat_interval=heartbeat, grace_period=heartbeat * MISSED_HEARTBEATS
+            )
+        if url.startswith("sqlite:"):
+            _one_at_a_time(storage.engine)
         return optuna.storages.get_storage(storage)  # finished trials are read once
     except ImportError as error:
         raise MissingError(f"this storage needs a driver that is not installed ({error})") from None
     except (sqlalchemy.exc.SQLAlchemyError, ValueError, DvaeError) as error:
         raise StudyError(f"{shown(url)} cannot be opened: {_first_line(error)}") from None
+
+
+def _one_at_a_time(engine: Any) -> None:
+    """Lets every transaction of SQLite hold the file from its beginning.
+
+    Python's driver begins one at the first write: two processes could both read that a trial waits, and both take it.
+    """
+    from sqlalchemy import event
+
+    def connected(connection: Any, _: Any) -> None:
+        connection.isolation_level = None  # the driver begins nothing by itself
+
+    def begun(connection: Any) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    engine.dispose()  # connections made before know nothing of this
+    event.listen(engine, "connect", connected)
+    event.listen(engine, "begin", begun)
 
 
 def _first_line(error: Exception) -> str:

@@ -10,6 +10,7 @@ from dvae.search.ledger import Ledger, Trial
 
 ABOUT = "dvae"  # what a study searches, in its ledger
 STATE = "dvae:state"  # where its strategy stood when the newest round was asked for
+ENDED = "dvae:ended"  # whether nothing more will be proposed
 PROPOSER = "dvae:proposer"  # who asks, and when it last said so
 
 
@@ -45,6 +46,11 @@ class Study:
     @property
     def higher_is_better(self) -> bool:
         return bool(self.description.get("direction", "maximize") == "maximize")
+
+    @property
+    def ended(self) -> bool:
+        """Whether its search is over, and all that it proposed is finished."""
+        return bool(self.ledger.description().get(ENDED, False))
 
     @property
     def trials(self) -> list[Trial]:

@@ -1,0 +1,86 @@
+"""`dvae worker`: scores the candidates of a search, on this machine or any other that reaches its storage."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dvae.cli import answers, options
+from dvae.errors import MissingError, StudyError
+
+if TYPE_CHECKING:
+    from dvae.search import Study
+
+WAIT_SECONDS = 0.5
+
+
+def worker(
+    storage: Annotated[
+        str, typer.Option(metavar="URL", envvar="DVAE_STORAGE", help="sqlite:///FILE.db or postgresql://...")
+    ],
+    study: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Which study of the storage [default: the only one].")
+    ] = None,
+    score: Annotated[
+        str | None,
+        typer.Option(metavar="MODULE:FUNCTION", help="Scores a Dag [default: the one the search was started with]."),
+    ] = None,
+    count: Annotated[int | None, typer.Option(min=1, metavar="N", help="Score at most N candidates.")] = None,
+    idle: Annotated[
+        float | None, typer.Option(min=0.0, metavar="SECONDS", help="Leave when nothing was waiting for so long.")
+    ] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for a study that is not there yet.")] = False,
+    timeout: Annotated[float | None, typer.Option(min=0.0, metavar="SECONDS", help="Of one score.")] = None,
+    prune: Annotated[bool, typer.Option("--prune", help="Leave candidates that report less than most did.")] = False,
+    heartbeat: Annotated[int, typer.Option(min=1, metavar="SECONDS", help="Between signs of life.")] = 10,
+    json: options.Json = False,
+) -> None:
+    """Score candidates of a search until it is over. Any number of workers may share a study.
+
+    Try: dvae worker --storage postgresql://me@host/studies --study asia-trust-region-0
+    """
+    from dvae import tasks
+    from dvae.search import Work, named_score, work_on
+
+    opened = _opened(storage, study, wait)
+    about = opened.description
+    name = score or about.get("score")
+    if name is not None:
+        sys.path.insert(0, "")  # a file beside which the command is given
+    scored = named_score(name) if name is not None else tasks.get(str(about["task"])).score
+    work = Work(scored, timeout, prune, opened.higher_is_better, heartbeat)
+    answers.remark(f"Working on {opened.name!r} as {work.name}")
+
+    def stop(done: int, idle_seconds: float) -> bool:
+        if count is not None and done >= count:
+            return True
+        if idle_seconds > WAIT_SECONDS and opened.ended:
+            return True
+        return idle is not None and idle_seconds > idle
+
+    done = work_on(opened.ledger, work, stop=stop)
+    if json:
+        answers.print_json({"study": opened.name, "worker": work.name, "scored": done})
+    else:
+        answers.remark(f"Scored {answers.counted(done, 'candidate')}")
+
+
+def _opened(storage: str, name: str | None, wait: bool) -> Study:
+    """The study, once its search has written down what it is about."""
+    from dvae.search import Study
+
+    while True:
+        try:
+            opened = Study.open(storage, name)
+            if opened.description:
+                return opened
+            problem = StudyError(f"the study {opened.name!r} has not begun; add --wait to wait for its search")
+            if not wait:
+                raise problem
+        except (MissingError, StudyError):
+            if not wait:
+                raise
+        time.sleep(WAIT_SECONDS)
