@@ -291,14 +291,15 @@ def _exporting(app: Dash, model: PageModel) -> None:
 
 def _searching(app: Dash, model: PageModel) -> None:
     space = model.space
+    ticks = State({"type": "tick", "index": ALL}, "value")
 
     @app.callback(
         Output("study-words", "children"), Output("study-problem", "children"), Output("progress", "figure"),
-        Output("top", "options"), Output("map", "figure", allow_duplicate=True), Output("shown-trials", "data"),
+        Output("top", "children"), Output("map", "figure", allow_duplicate=True), Output("shown-trials", "data"),
         Input("clock", "n_intervals"), Input("study", "value"), Input("tab", "value"), Input("plane", "value"),
-        State("shown-trials", "data"), prevent_initial_call=True,
+        State("shown-trials", "data"), ticks, prevent_initial_call=True,
     )  # fmt: skip
-    def follow(_: Any, number: Any, tab: Any, plane: Any, before: Any) -> Any:
+    def follow(_: Any, number: Any, tab: Any, plane: Any, before: Any, ticked: Any) -> Any:
         patch = Patch()
         if tab != "Search":
             if before is None:
@@ -316,12 +317,11 @@ def _searching(app: Dash, model: PageModel) -> None:
         numbers = [trial.number for trial in study.scored]
         best = numbers.index(study.top[0].number) if study.top and len(numbers) == len(latents) else None
         patch["data"][charts.PROPOSALS] = charts.proposals_trace(model.plane(plane).project(latents), best)
-        words = study.words + (f" · {study.strategy}" if study.strategy else "")
         return (
-            words,
+            study.words,
             f"The newest failure: {study.problem}" if study.problem else "",
             charts.progress_chart(study, model.others(number), model.baselines),
-            pieces.top_options(space, study),
+            pieces.top_rows(space, study, set(_ticked(ticked))),
             patch,
             now,
         )
@@ -335,12 +335,12 @@ def _searching(app: Dash, model: PageModel) -> None:
 
     @app.callback(
         Output("download", "data", allow_duplicate=True), Output("export-top", "value"),
-        Input("export-top", "value"), State("top", "value"), State("study", "value"), prevent_initial_call=True,
+        Input("export-top", "value"), ticks, State("study", "value"), prevent_initial_call=True,
     )  # fmt: skip
-    def chosen(key: Any, numbers: Any, study: Any) -> Any:
+    def chosen(key: Any, ticked: Any, study: Any) -> Any:
         if key is None:
             raise PreventUpdate
-        return _file(model.export_trials(study, numbers, key)), None
+        return _file(model.export_trials(study, _ticked(ticked), key)), None
 
 
 def _in_the_browser(app: Dash) -> None:
@@ -373,6 +373,12 @@ def _pressed() -> Any:
     if not ctx.triggered or not ctx.triggered[0]["value"] or not isinstance(ctx.triggered_id, dict):
         raise PreventUpdate
     return ctx.triggered_id.get("index")
+
+
+def _ticked(values: Any) -> list[int]:
+    """The numbers in all boxes that are ticked."""
+    boxes = values if isinstance(values, list) else []
+    return [number for box in boxes if isinstance(box, list) for number in box if isinstance(number, int)]
 
 
 def _point(data: Any) -> dict[str, Any] | None:

@@ -140,21 +140,23 @@ def nothing() -> Trace:
 
 def proposals_trace(places: Tensor, best: int | None) -> Trace:
     """What a study has scored, the later the stronger, and a star on the best."""
-    count = len(places)
-    sizes = [8.0] * count
-    symbols = ["circle-open"] * count
-    if best is not None:
-        sizes[best], symbols[best] = 17.0, "star"
+    xs, ys = places[:, 0].tolist(), places[:, 1].tolist()
+    count = len(xs)
+    opacities = [round(0.35 + 0.6 * (number + 1) / count, 3) for number in range(count)]
+    sizes, symbols, fills = [8.0] * count, ["circle-open"] * count, [ACCENT] * count
+    if best is not None:  # once more, on top of all others
+        xs, ys, opacities = [*xs, xs[best]], [*ys, ys[best]], [*opacities, 1.0]
+        sizes, symbols, fills = [*sizes, 20.0], [*symbols, "star"], [*fills, "#ffffff"]
     return {
         "type": "scattergl",
         "mode": "markers",
-        "x": places[:, 0].tolist(),
-        "y": places[:, 1].tolist(),
+        "x": xs,
+        "y": ys,
         "marker": {
             "size": sizes,
             "symbol": symbols,
-            "color": ACCENT,
-            "opacity": [round(0.35 + 0.6 * (number + 1) / count, 3) for number in range(count)],
+            "color": fills,
+            "opacity": opacities,
             "line": {"width": 1.6, "color": ACCENT},
         },
         "hoverinfo": "skip",
@@ -263,14 +265,20 @@ def progress_chart(chosen: Snapshot, others: Sequence[Snapshot], lines: Sequence
     shapes = [_line("y", line.score, INK, "dash") for line in lines]
     notes = [
         {
-            "x": 0.01, "xref": "paper", "xanchor": "left", "y": line.score, "yanchor": "bottom", "showarrow": False,
-            "text": f"{line.label} {short_number(line.score)}", "font": {"size": 11, "color": INK},
+            "x": 0.99,
+            "xref": "paper",
+            "xanchor": "right",
+            "y": line.score,
+            "yanchor": "bottom" if place == len(lines) - 1 else "top",  # the highest line has its words above it
+            "showarrow": False,
+            "text": f"{line.label} {short_number(line.score)}",
+            "font": {"size": 11, "color": INK},
         }
-        for line in lines
-    ]  # fmt: skip
+        for place, line in enumerate(sorted(lines, key=lambda line: line.score))
+    ]
     layout = {
         **_plain(),
-        "margin": {"l": 64, "r": 10, "t": 8, "b": 36},
+        "margin": {"l": 64, "r": 10, "t": 10, "b": 36},
         "xaxis": {**_axis(), "title": {"text": "trial", "font": {"size": 11}, "standoff": 4}, "rangemode": "tozero"},
         "yaxis": {**_axis(), "nticks": 5, "range": _focus(chosen, others, lines)},
         "shapes": shapes,
@@ -300,7 +308,7 @@ def _focus(chosen: Snapshot, others: Sequence[Snapshot], lines: Sequence[Baselin
     else:
         top = float(np.quantile(values, 0.95))
     reach = max(top - low, 1e-9)
-    return [low - 0.1 * reach, top + 0.14 * reach]
+    return [low - 0.1 * reach, top + 0.16 * reach]
 
 
 def _curve(study: Snapshot, values: Sequence[float], name: str, colour: str, *, width: float, dash: str) -> Trace:
@@ -326,7 +334,7 @@ def _plain() -> dict[str, Any]:
     return {
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
-        "font": {"color": INK, "family": "inherit"},
+        "font": {"color": INK, "family": "Inter, Roboto, Liberation Sans, Helvetica, Arial, sans-serif"},
         "autosize": True,
     }
 

@@ -22,7 +22,7 @@ REFRESH = 2_000  # milliseconds between two looks at a study
 GRAPH_OPTIONS: Any = {
     "displaylogo": False,
     "scrollZoom": True,
-    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "toImage"],
+    "modeBarButtons": [["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
     "plotGlPixelRatio": 1.5,
 }
 CHART_OPTIONS: Any = {"displayModeBar": False}
@@ -95,7 +95,6 @@ def page(space: Space, study_names: list[str]) -> html.Div:
             _header(space),
             html.Main(className="board", children=[_map_card(space), _side(space, study_names)]),
             html.Div(id="message", className="message", role="alert"),
-            dcc.Tooltip(id="hover-card", direction="top", loading_text="", className="hover-card"),
             dcc.Download(id="download"),
             dcc.Interval(id="clock", interval=REFRESH),
             dcc.Interval(id="player", interval=450, disabled=True),
@@ -157,14 +156,17 @@ def _map_card(space: Space) -> html.Section:
                 tabIndex=0,
                 role="application",
                 **_spoken("Map of the latent space: arrow keys move the decoded place, Enter decodes it"),
-                children=dcc.Graph(
-                    id="map",
-                    figure=_first_map(space, plane),
-                    config=GRAPH_OPTIONS,
-                    clear_on_unhover=True,
-                    responsive=True,
-                    className="graph",
-                ),
+                children=[
+                    dcc.Graph(
+                        id="map",
+                        figure=_first_map(space, plane),
+                        config=GRAPH_OPTIONS,
+                        clear_on_unhover=True,
+                        responsive=True,
+                        className="graph",
+                    ),
+                    dcc.Tooltip(id="hover-card", direction="right", loading_text="", className="hover-card"),
+                ],
             ),
             html.Div(
                 className="card-foot",
@@ -396,7 +398,7 @@ def _search_panel(space: Space, study_names: list[str]) -> html.Div:
                     _export("export-top", space),
                 ],
             ),
-            html.Div(className="table-frame", children=dcc.Checklist([], [], id="top", className="top-list")),
+            html.Div(id="top", className="table-frame"),
         ]
     return html.Div(id="panel-Search", className="panel", hidden=True, children=body)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dash import html
+from dash import dcc, html
 
-from dvae.explorer import charts, drawing
+from dvae.explorer import charts, drawing, reading
 from dvae.explorer.space import CONFIDENCE_DRAWS, Finding, Space
 from dvae.explorer.studies import Snapshot
 from dvae.explorer.walking import Step
@@ -102,22 +102,30 @@ def end_card(space: Space, finding: Finding | None, name: str) -> list[Any]:
     return [html.Strong(name), html.Img(src=picture, alt=f"the DAG {name}"), html.Small(text)]
 
 
-def top_options(space: Space, snapshot: Snapshot) -> list[dict[str, Any]]:
-    """The rows of the table of a study's best DAGs."""
+def top_rows(space: Space, snapshot: Snapshot, ticked: set[int]) -> list[html.Div]:
+    """The table of a study's best DAGs, a box to tick in every row."""
     style = drawing.style_for(space.task)
     rows = []
     for place, trial in enumerate(snapshot.top, start=1):
-        label = html.Span(
-            className="top-row",
-            children=[
-                html.Span(str(place), className="rank"),
-                html.Img(src=drawing.thumbnail(trial.dag, style), alt=""),
-                html.Strong(score_text(trial.score)),
-                html.Span(f"trial {trial.number}", className="label"),
-                html.Button("Inspect", id={"type": "trial", "index": trial.number}, className="quiet small"),
-            ],
+        box: Any = dcc.Checklist(
+            [{"label": html.Span(str(place), className="rank"), "value": trial.number}],
+            [trial.number] if trial.number in ticked else [],
+            id={"type": "tick", "index": trial.number},
+            className="check",
         )
-        rows.append({"label": label, "value": trial.number})
+        rows.append(
+            html.Div(
+                className="top-row",
+                children=[
+                    box,
+                    html.Img(src=drawing.thumbnail(trial.dag, style), alt=f"the DAG of trial {trial.number}"),
+                    html.Strong(score_text(trial.score)),
+                    html.Code(reading.write_text(trial.dag, space.task)),
+                    html.Span(f"trial {trial.number:,}", className="label"),
+                    html.Button("Inspect", id={"type": "trial", "index": trial.number}, className="quiet small"),
+                ],
+            )
+        )
     return rows
 
 

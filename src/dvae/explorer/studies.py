@@ -12,8 +12,9 @@ from itertools import accumulate
 from typing import Any, Protocol
 
 from dvae.dag import Dag
-from dvae.errors import DvaeError, StudyError
+from dvae.errors import DvaeError
 from dvae.explorer.space import Space
+from dvae.search.study import Study
 from dvae.tasks import BayesNetTask
 from dvae.tasks.structure import exact_optimum
 
@@ -92,14 +93,8 @@ class Baseline:
 
 def open_study(address: str) -> StudyLike:
     """The study at `URL` or `URL#NAME`; without a name, the only one there."""
-    try:
-        from dvae.search.study import Study
-    except ImportError as error:
-        raise StudyError(f"studies need the package optuna: pip install 'dvae[search]' ({error})") from None
-
     url, _, name = address.partition("#")
-    study: StudyLike = Study.open(url, name or None)
-    return study
+    return Study.open(url, name or None)
 
 
 def snapshot(study: StudyLike) -> Snapshot:

@@ -1,0 +1,92 @@
+"""Small spaces of the three kinds of task, and a study that grows."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dvae import models, tasks
+from dvae.dag import Dag, DagSet
+from dvae.explorer import PageModel, Space
+from dvae.search.ledger import MemoryLedger, Outcome
+from dvae.search.study import ABOUT, Study
+from dvae.tasks import GenericTask
+
+MakeStudy = Callable[..., Study]
+
+
+def space_of(name: str, count: int = 80) -> Space:
+    """An untrained model of a task with a sampler: it encodes and decodes as a trained one does, only worse."""
+    task = tasks.get(name)
+    dags = task.sample(count, seed=1)
+    scores: list[float | None] = list(task.scores(dags)) if name == "asia" else [len(dag.edges) / 9 for dag in dags]
+    vae = models.build("dvae", task, hidden=12, latent=6, seed=3)
+    vae.calibrate(task.batch(dags))
+    return Space.of(vae, DagSet(tuple(dags), tuple(scores)), name)
+
+
+@pytest.fixture(scope="session")
+def asia() -> Space:
+    return space_of("asia")
+
+
+@pytest.fixture(scope="session")
+def enas() -> Space:
+    return space_of("enas6")
+
+
+@pytest.fixture(scope="session")
+def pipelines() -> Space:
+    """DAGs of two to five nodes with any labels, some without a score."""
+    chance = random.Random(5)
+    dags = []
+    for _ in range(40):
+        count = chance.randint(2, 5)
+        edges = [(u, v) for v in range(count) for u in range(v) if chance.random() < 0.5]
+        dags.append(Dag(tuple(chance.choice(["load", "clean", "join", 7]) for _ in range(count)), tuple(edges)))
+    scores = [None if number % 4 == 0 else chance.random() for number in range(len(dags))]
+    vae = models.build("dvae", GenericTask.infer("pipelines", dags), hidden=12, latent=5, seed=0)
+    return Space.of(vae, DagSet(tuple(dags), tuple(scores)), "pipelines")
+
+
+@pytest.fixture(params=["asia", "enas", "pipelines"])
+def any_space(request: pytest.FixtureRequest) -> Space:
+    space: Space = request.getfixturevalue(request.param)
+    return space
+
+
+@pytest.fixture
+def model(asia: Space) -> PageModel:
+    return PageModel(asia)
+
+
+@pytest.fixture
+def make_study(asia: Space) -> MakeStudy:
+    """A study in memory with the given scores; None is a failure."""
+
+    def make(scores: list[float | None], *, name: str = "search", direction: str = "maximize") -> Study:
+        ledger = MemoryLedger(name)
+        ledger.describe(ABOUT, {"task": "asia", "strategy": "random", "budget": 50, "direction": direction})
+        extend(ledger, asia.known.dags, scores)
+        return Study(ledger)
+
+    return make
+
+
+def extend(ledger: MemoryLedger, dags: tuple[Dag, ...], scores: list[float | None]) -> None:
+    """Proposes and finishes one more trial for each score."""
+    for score in scores:
+        number = ledger.propose(dags[len(ledger.trials()) % len(dags)], {})
+        ledger.take("worker")
+        ledger.finish(number, Outcome(score) if score is not None else Outcome(error="it fell over"), {})
+
+
+@pytest.fixture(scope="session")
+def saved_run(asia: Space, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a model and nothing else; no test may change it."""
+    folder = tmp_path_factory.mktemp("runs") / "small"
+    asia.vae.save(folder)
+    return folder

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import base64
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from dvae.explorer import Space, charts
+from dvae.explorer.studies import Baseline, snapshot
+
+from .conftest import MakeStudy
+
+
+def unpacked(packed: dict[str, str]) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(packed["bdata"]), dtype="<f4")
+
+
+@pytest.mark.parametrize("underlay", charts.UNDERLAYS)
+def test_the_map_shows_every_known_dag_where_it_lies(any_space: Space, underlay: str) -> None:
+    plane = any_space.planes[0]
+    figure = charts.map_figure(any_space, plane, underlay)
+    json.dumps(figure, allow_nan=False)
+    points = figure["data"][charts.POINTS]
+    places = plane.project(any_space.latents).numpy()
+    assert np.allclose(unpacked(points["x"]), places[:, 0], atol=1e-5)
+    assert np.allclose(unpacked(points["y"]), places[:, 1], atol=1e-5)
+    assert len(figure["data"]) == charts.CURRENT + 1
+    assert f"{plane.shares[0]:.1%} of variance" in figure["layout"]["xaxis"]["title"]["text"]
+
+
+def test_points_are_coloured_by_rank_and_the_scale_tells_scores(asia: Space) -> None:
+    marker = charts.points_trace(asia, asia.planes[0].project(asia.latents).double().numpy())["marker"]
+    ranks = unpacked(marker["color"])
+    scores = np.array(asia.known.scores, dtype=float)
+    assert np.argmax(ranks) == np.argmax(scores)
+    assert ranks.min() == 0
+    assert marker["colorbar"]["ticktext"][-1] == f"{scores.max():,.0f}"
+
+
+def test_the_score_layer_is_empty_where_there_are_no_dags(asia: Space) -> None:
+    places = asia.planes[0].project(asia.latents).double().numpy()
+    cells = [cell for row in charts.underlay_trace(asia, places, "score")["z"] for cell in row]
+    assert None in cells
+    shares = [cell for cell in cells if cell is not None]
+    assert min(shares) >= 0
+    assert max(shares) <= 1
+
+
+def test_twenty_thousand_points_are_a_small_page(asia: Space) -> None:
+    places = torch.randn(20_000, 2).double().numpy()
+    trace = charts.points_trace(asia, places)
+    assert len(json.dumps([trace["x"], trace["y"]])) < 250_000
+
+
+def test_a_star_marks_the_best_proposal_on_top() -> None:
+    trace = charts.proposals_trace(torch.tensor([[0.0, 1.0], [2.0, 3.0]]), 0)
+    assert (trace["x"][-1], trace["y"][-1], trace["marker"]["symbol"][-1]) == (0.0, 1.0, "star")
+    assert charts.proposals_trace(torch.empty(0, 2), None)["x"] == []
+
+
+def test_progress_shows_best_mean_others_and_baselines(make_study: MakeStudy) -> None:
+    one, two = snapshot(make_study([1.0, 3.0, 2.0], name="one")), snapshot(make_study([2.0], name="two"))
+    figure = charts.progress_chart(one, [two], [Baseline("optimum", 4.0)])
+    names = [trace["name"] for trace in figure["data"]]
+    assert names == ["best, one", "mean of the last 25", "best, two"]
+    assert figure["data"][0]["y"] == [1.0, 3.0, 3.0]
+    assert figure["layout"]["shapes"][0]["y0"] == 4.0
+    low, high = figure["layout"]["yaxis"]["range"]
+    assert low < 1.5
+    assert high > 4.0
+    empty = charts.progress_chart(snapshot(make_study([])), [], [])
+    assert empty["layout"]["yaxis"]["range"] is None
+
+
+def test_a_colour_for_every_rank() -> None:
+    assert charts.colour_at(None) == "transparent"
+    assert charts.colour_at(0.0) == charts.SCALE[0][1]
+    assert charts.colour_at(1.0) == charts.SCALE[-1][1]
+    assert len({charts.colour_at(rank / 10) for rank in range(11)}) == 11

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import pytest
+
+from dvae.errors import MissingError, StudyError
+from dvae.explorer import PageModel, RequestError, Space, open_study
+from dvae.explorer.studies import MEAN_OVER, Scored, baselines, running_best, running_mean, snapshot, top_distinct
+from dvae.search.ledger import MemoryLedger
+from dvae.search.study import Study
+
+from .conftest import MakeStudy, extend
+
+
+def test_best_and_mean_are_those_of_the_trials_so_far() -> None:
+    assert running_best([1.0, 3.0, 2.0]) == [1.0, 3.0, 3.0]
+    assert running_best([1.0, 3.0, 0.0], higher_is_better=False) == [1.0, 1.0, 0.0]
+    assert running_mean([1.0, 3.0, 2.0, 6.0], over=2) == [1.0, 2.0, 2.5, 4.0]
+    assert running_best([]) == running_mean([], over=MEAN_OVER) == []
+
+
+def test_the_best_dags_come_once_and_the_earlier_of_equals_first(asia: Space) -> None:
+    a, b, c = asia.known.dags[:3]
+    trials = [Scored(0, a, 1.0), Scored(1, b, 2.0), Scored(2, a, 3.0), Scored(3, c, 2.0)]
+    assert [trial.number for trial in top_distinct(trials, 5)] == [2, 1, 3]
+    assert [trial.number for trial in top_distinct(trials, 2)] == [2, 1]
+    assert [trial.number for trial in top_distinct(trials, 5, higher_is_better=False)] == [0, 1, 3]
+
+
+def test_a_snapshot_counts_every_trial_and_shows_the_scored_ones(make_study: MakeStudy) -> None:
+    seen = snapshot(make_study([1.0, None, 3.0, 2.0]))
+    assert [trial.score for trial in seen.scored] == [1.0, 3.0, 2.0]
+    assert [trial.number for trial in seen.scored] == [0, 2, 3]
+    assert dict(seen.counts) == {"complete": 3, "failed": 1}
+    assert seen.words == "3 of 50 scored, 1 failed"
+    assert seen.problem == "it fell over"
+    assert seen.top[0].score == 3.0
+
+
+def test_a_study_that_minimises_is_read_that_way(make_study: MakeStudy) -> None:
+    seen = snapshot(make_study([4.0, 1.0, 3.0], direction="minimize"))
+    assert seen.best == (4.0, 1.0, 1.0)
+    assert seen.top[0].score == 1.0
+
+
+def test_an_empty_study_is_shown_as_such(make_study: MakeStudy) -> None:
+    seen = snapshot(make_study([]))
+    assert (seen.scored, seen.top, seen.words) == ((), (), "0 of 50 scored")
+
+
+def test_a_growing_study_is_read_again_after_a_second(asia: Space, make_study: MakeStudy) -> None:
+    study, now = make_study([1.0]), [0.0]
+    assert isinstance(study.ledger, MemoryLedger)
+    model = PageModel(asia, [study], clock=lambda: now[0])
+    assert len(model.study(0).scored) == 1
+    extend(study.ledger, asia.known.dags, [2.0, None, 5.0])
+    assert len(model.study(0).scored) == 1  # not a second has passed
+    now[0] = 1.5
+    assert len(model.study(0).scored) == 3
+    assert model.trial_latents(0).shape == (3, asia.latent_size)
+
+
+def test_proposals_lie_where_the_model_encodes_them(asia: Space, make_study: MakeStudy) -> None:
+    model = PageModel(asia, [make_study([1.0, 2.0])])
+    assert model.trial_latents(0).sub(asia.latents[:2]).abs().max() < 1e-5
+
+
+def test_other_studies_stand_beside_the_chosen_one(asia: Space, make_study: MakeStudy) -> None:
+    model = PageModel(asia, [make_study([1.0], name="one"), make_study([2.0], name="two")])
+    assert model.study_names == ["one", "two"]
+    assert [other.name for other in model.others(0)] == ["two"]
+    for wrong in (2, -1, None, "0", True):
+        with pytest.raises(RequestError, match="number of a study"):
+            model.study(wrong)
+
+
+def test_a_storage_that_fails_is_said_in_words_and_breaks_nothing_else(asia: Space, make_study: MakeStudy) -> None:
+    class Broken(Study):
+        @property
+        def trials(self) -> list:  # type: ignore[type-arg]
+            raise RuntimeError("database is locked\nand more")
+
+    broken = Broken(MemoryLedger("broken"))
+    model = PageModel(asia, [broken, make_study([1.0])])
+    with pytest.raises(StudyError, match=r"'broken' cannot be read now: database is locked$"):
+        model.study(0)
+    assert model.others(1) == []
+    assert len(model.study(1).scored) == 1
+
+
+def test_baselines_are_the_best_of_the_map_and_the_exact_optimum(asia: Space, enas: Space) -> None:
+    best, optimum = baselines(asia)
+    assert best.score == max(score for score in asia.known.scores if score is not None)
+    assert optimum.score == pytest.approx(-11351.5965, abs=1e-3)
+    assert optimum.score >= best.score
+    assert [line.label for line in baselines(enas)] == ["best of the map's DAGs"]
+
+
+def test_a_study_that_is_not_there_is_said_in_words(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("nothing")
+    with pytest.raises(MissingError, match="dvae search"):
+        open_study(f"sqlite:///{folder}/absent.db")
+    assert list(folder.iterdir()) == []
