@@ -13,8 +13,9 @@ import torch
 
 from dvae.errors import ConfigError, DvaeError, FormatError, MissingError
 from dvae.models import ModelConfig
-from dvae.reproduce import OutOfTime, Source, Stage, Workshop, preset, run_stages, stages_of, workshop
+from dvae.reproduce import OutOfTime, Source, Stage, Workshop, preset, run_stages, searching, stages_of, workshop
 from dvae.reproduce.runner import failures
+from dvae.reproduce.searching import Search
 from dvae.reproduce.sources import oracle_of
 from dvae.reproduce.stage import with_needs
 from dvae.reproduce.training import Recipe, Train
@@ -143,6 +144,34 @@ def test_training_that_runs_out_of_time_goes_on_where_it_was(tmp_path: Path, mon
     result = done.result(TRAIN)
     assert result is not None
     assert (result["epochs"], result["graphs"], len(result["history"])) == (3, 54, 3)
+
+
+@pytest.mark.parametrize("strategy", ["random", "evolution"])
+def test_a_search_that_runs_out_of_time_goes_on_where_it_was(strategy: str, tmp_path: Path) -> None:
+    def search(folder: str, most: int) -> Mapping[str, Any] | None:
+        """Stops, as for want of time, before round `most`."""
+        shop = Workshop(tmp_path / folder, progress=False)
+        shop.made(TRAIN)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(searching, "_check_time", lambda shop, rounds: _stop(len(rounds) >= most))
+            try:
+                shop.make(Search(TRAIN, SOURCE, strategy, 0, 3, 4, 20))
+            except OutOfTime:
+                return None
+        return shop.result(Search(TRAIN, SOURCE, strategy, 0, 3, 4, 20))
+
+    assert search("parts", 1) is None
+    assert search("parts", 2) is None
+    whole, parts = search("whole", 9), search("parts", 9)
+    assert whole is not None
+    assert parts is not None
+    assert whole["top"] == parts["top"]
+    assert [one["scores"] for one in whole["rounds"]] == [one["scores"] for one in parts["rounds"]]
+
+
+def _stop(now: bool) -> None:
+    if now:
+        raise OutOfTime("late")
 
 
 def test_kept_weights_are_half_as_large_and_load_in_single_precision(tmp_path: Path) -> None:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
 
 from dvae.config import check
 from dvae.dag import Dag, ScoredDags
+from dvae.files import read_json, write_json
 from dvae.models import VAE
 from dvae.progress import progress_bar
 from dvae.reproduce.measuring import OfModel
 from dvae.reproduce.sources import Source
-from dvae.reproduce.stage import Result, Stage
+from dvae.reproduce.stage import OutOfTime, Result, Stage
 from dvae.reproduce.training import Train
 from dvae.reproduce.workshop import Workshop
 from dvae.search import Archive, Evaluation, Strategy, make_strategy
@@ -24,6 +27,7 @@ from dvae.search.paper import PaperSearch, PaperSearchConfig
 from dvae.tasks import BayesNetTask
 from dvae.tasks.structure import exact_optimum
 
+KEPT_ROUNDS = "rounds.json"
 KEPT = 15  # the paper fully trains its 15 best architectures
 # The network behind the Asia data (Lauritzen and Spiegelhalter, 1988).
 ASIA_NETWORK = Dag(
@@ -86,26 +90,28 @@ class Search(OfModel):
         strategy = self._strategy(vae)
         warm = warm_start(workshop.data(self.train.source), self.warm, self.trial)
         strategy.tell(warm)
-        rounds: list[dict[str, Any]] = []
-        found: list[tuple[float, Dag]] = []
+        kept = workshop.work_folder(self) / KEPT_ROUNDS
+        rounds = _resumed(strategy, kept)
         with progress_bar(f"{self.strategy}, trial {self.trial}", self.rounds, None, workshop.progress) as bar:
-            for _ in range(self.rounds):
+            bar.skip(len(rounds))
+            while len(rounds) < self.rounds and (not rounds or rounds[-1]["scores"]):
+                _check_time(workshop, rounds)
                 started = time.monotonic()
                 dags = strategy.ask(self.batch)
                 scores = oracle.score(dags)
-                strategy.tell([Evaluation(dag, score) for dag, score in zip(dags, scores, strict=True)])
-                found += zip(scores, dags, strict=True)
-                rounds.append({"scores": scores, "seconds": time.monotonic() - started})
-                bar.update(best=max((score for score, _ in found), default=float("nan")))
-                if not dags:
-                    break
+                strategy.tell(_evaluations(dags, scores))
+                spent = time.monotonic() - started
+                rounds.append({"scores": scores, "dags": [plain(dag) for dag in dags], "seconds": spent})
+                write_json(kept, {"rounds": rounds, "strategy": strategy.state()})
+                bar.update(best=max((score for one in rounds for score in one["scores"]), default=math.nan))
+        found = [(score, dag) for one in rounds for score, dag in zip(one["scores"], one["dags"], strict=True)]
         found.sort(key=lambda pair: -pair[0])
         return {
             "score": oracle.name,
             "exact": oracle.exact,
             "best_warm": max((item.score for item in warm if item.score is not None), default=None),
-            "rounds": rounds,
-            "top": [{"score": score, **plain(dag)} for score, dag in found[:KEPT]],
+            "rounds": [{"scores": one["scores"], "seconds": one["seconds"]} for one in rounds],
+            "top": [{"score": score, **dag} for score, dag in found[:KEPT]],
         }
 
     def _strategy(self, vae: VAE) -> Strategy:
@@ -113,6 +119,29 @@ class Search(OfModel):
         if self.paper is not None:
             return PaperSearch(vae, archive, seed=self.trial, config=self.paper)
         return make_strategy(self.strategy, vae, archive, seed=self.trial)
+
+
+def _resumed(strategy: Strategy, path: Path) -> list[dict[str, Any]]:
+    """The rounds that an earlier attempt has made; the strategy goes on as if it had made them itself."""
+    if not path.is_file():
+        return []
+    known: Any = read_json(path)
+    for one in known["rounds"]:
+        strategy.tell(_evaluations([as_dag(value) for value in one["dags"]], one["scores"]))
+    strategy.restore(known["strategy"])
+    return list(known["rounds"])
+
+
+def _check_time(workshop: Workshop, rounds: Sequence[Mapping[str, Any]]) -> None:
+    """Stops before a round that would take longer than there is time."""
+    left = workshop.seconds_left()
+    longest = max((one["seconds"] for one in rounds), default=0.0)
+    if left is not None and left < longest:
+        raise OutOfTime(f"the minutes are used up after {len(rounds)} rounds; they are kept")
+
+
+def _evaluations(dags: Sequence[Dag], scores: Sequence[float]) -> list[Evaluation]:
+    return [Evaluation(dag, score) for dag, score in zip(dags, scores, strict=True)]
 
 
 @dataclass(frozen=True)
