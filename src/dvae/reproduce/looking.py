@@ -109,7 +109,7 @@ class Maps(OfModel):
             scores = decoded["scores"]
             rows = [scores[row * self.side : (row + 1) * self.side] for row in range(self.side)]
             maps.append({"extent": extent, "rows": rows, "distinct": len({repr(dag) for dag in decoded["dags"]})})
-        return {"explained": found.explained, "score": oracle.name, "exact": oracle.exact, "maps": maps}
+        return {"explained": found.explained, **oracle.facts, "maps": maps}
 
 
 @dataclass(frozen=True)

@@ -176,4 +176,4 @@ class Smooth(OfModel):
             seed=self.seed,
             progress=workshop.progress,
         )
-        return {**measured.to_mapping(), "score_name": oracle.name, "exact_score": oracle.exact}
+        return {**measured.to_mapping(), "score_of": oracle.facts}

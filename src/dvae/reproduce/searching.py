@@ -107,8 +107,7 @@ class Search(OfModel):
         found = [(score, dag) for one in rounds for score, dag in zip(one["scores"], one["dags"], strict=True)]
         found.sort(key=lambda pair: -pair[0])
         return {
-            "score": oracle.name,
-            "exact": oracle.exact,
+            **oracle.facts,
             "best_warm": max((item.score for item in warm if item.score is not None), default=None),
             "rounds": [{"scores": one["scores"], "seconds": one["seconds"]} for one in rounds],
             "top": [{"score": score, **dag} for score, dag in found[:KEPT]],
