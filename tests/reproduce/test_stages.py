@@ -125,6 +125,15 @@ def test_no_stage_begins_when_the_time_is_up(tmp_path: Path) -> None:
     assert (outcome.ended, outcome.made, outcome.waiting) == ("time", 0, 2)
 
 
+def test_two_processes_do_not_work_in_one_folder(tmp_path: Path) -> None:
+    def again(sentence: str) -> None:
+        with pytest.raises(ConfigError, match="another process"):
+            run_stages([Note("b")], Workshop(tmp_path), quiet)
+
+    assert run_stages([Note("a")], Workshop(tmp_path), again).made == 1
+    assert run_stages([Note("b")], Workshop(tmp_path), quiet).made == 1
+
+
 def test_training_that_runs_out_of_time_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workshop, "LEAST_SECONDS", -60.0)
     whole = Workshop(tmp_path / "whole", progress=False)

@@ -10,7 +10,7 @@ from dvae.reproduce.document import Block, Code, Document, Figure, Heading, Item
 STYLE = """
 :root { color-scheme: light; }
 body { font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; color: #1e293b;
-       background: #fff; margin: 0 auto; max-width: 62rem; padding: 2rem 1.25rem 5rem; }
+       background: #fff; margin: 0 auto; max-width: 70rem; padding: 2rem 1.25rem 5rem; }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 1rem; }
 h2 { font-size: 1.35rem; margin: 2.8rem 0 .6rem; padding-top: .9rem; border-top: 1px solid #e2e8f0; }
 h3 { font-size: 1.08rem; margin: 1.8rem 0 .4rem; }
@@ -22,7 +22,7 @@ p { max-width: 48rem; }
 .scroll { overflow-x: auto; margin: .4rem 0 .3rem; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-weight: 600; padding: .6rem 0 .35rem; }
-th, td { text-align: right; padding: .26rem .75rem; border-bottom: 1px solid #eef2f7; white-space: nowrap; }
+th, td { text-align: right; padding: .26rem .6rem; border-bottom: 1px solid #eef2f7; white-space: nowrap; }
 th { color: #475569; font-weight: 600; border-bottom: 1.5px solid #cbd5e1; vertical-align: bottom; }
 th:first-child, td:first-child { text-align: left; padding-left: 0; }
 tr.quiet td { color: #64748b; font-style: italic; }

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
-from dvae.errors import DvaeError
+from dvae.errors import ConfigError, DvaeError
 from dvae.files import read_json, write_json
 from dvae.reproduce.stage import OutOfTime, Stage
 from dvae.reproduce.workshop import Workshop
 
-FAILURES = "failed.json"
+FAILURES, LOCK = "failed.json", ".lock"
 Tell = Callable[[str], None]
 
 
@@ -35,6 +37,11 @@ class Outcome:
 def run_stages(stages: Sequence[Stage], workshop: Workshop, tell: Tell) -> Outcome:
     """Makes the stages that have no result yet. One that fails is noted, with its reason, and the others go on; what
     needs it fails, too. The notes lie in the folder, for the report."""
+    with _alone(workshop.root):
+        return _run_stages(stages, workshop, tell)
+
+
+def _run_stages(stages: Sequence[Stage], workshop: Workshop, tell: Tell) -> Outcome:
     started = time.monotonic()
     known = failures(workshop)
     made = found = 0
@@ -69,6 +76,23 @@ def run_stages(stages: Sequence[Stage], workshop: Workshop, tell: Tell) -> Outco
     reasons = {stage.title: reason for stage, reason in failed.items()}
     write_json(workshop.root / FAILURES, known | reasons)
     return Outcome(ended, len(stages), made, found, reasons, time.monotonic() - started)
+
+
+@contextlib.contextmanager
+def _alone(run: Path) -> Iterator[None]:
+    """No other process works in the folder; the system lets go of it when this one ends, however it ends."""
+    try:
+        import fcntl
+    except ImportError:  # not a Unix system: then it is left to the user
+        yield
+        return
+    run.mkdir(parents=True, exist_ok=True)
+    with (run / LOCK).open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(f"another process works in {run}; wait for it, or give another --run") from None
+        yield
 
 
 def failures(workshop: Workshop) -> dict[str, str]:
