@@ -54,7 +54,7 @@ def test_the_score_of_a_search_reports_and_can_be_pruned() -> None:
     accuracy = score(ARCHITECTURE.dag(), lambda step, value: seen.append((step, value)))
     assert [step for step, _ in seen] == [1, 2, 3]
     assert seen[-1][1] == accuracy
-    assert score(ARCHITECTURE.dag()) == accuracy
+    assert score(ARCHITECTURE.dag(), None) == accuracy
 
     def prune(step: int, value: float) -> None:
         raise PrunedError

@@ -1,14 +1,20 @@
-"""Accuracies of architectures as scores of a search: called with a DAG, they give a number, higher is better."""
+"""Accuracies of architectures as scores of a search: called with a DAG, they give a number, higher is better.
+
+A worker makes them without arguments (`dvae worker --score dvae.nas:TrainedAccuracy`); what is not given then comes
+from the environment: DVAE_NAS_SUPERNET, DVAE_NAS_RECIPE and DVAE_NAS_IMAGES.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
 from dvae.dag import Dag
-from dvae.data.images import ImageData, load_images
+from dvae.data.images import CIFAR10, ImageData, load_images
+from dvae.errors import MissingError
 from dvae.nas.architecture import Architecture
 from dvae.nas.batches import NO_AUGMENTATION, DeviceImages
 from dvae.nas.full_training import Recipe, Report, recipe_named, train_network
@@ -21,15 +27,23 @@ class SharedWeightAccuracy:
 
     def __init__(
         self,
-        folder: str | Path,
+        folder: str | Path | None = None,
         *,
         data: ImageData | str | None = None,
-        device: str = "cpu",
+        device: str = "auto",
         images: int | None = None,
         batch: int | None = None,
     ) -> None:
+        folder = folder or os.environ.get("DVAE_NAS_SUPERNET")
+        if folder is None:
+            raise MissingError("a weight-sharing score needs the folder of a supernet: give it, or DVAE_NAS_SUPERNET")
+        device = chosen_device(device)
         self.config, self.network = load_supernet(folder, device)
-        whole = data if isinstance(data, ImageData) else load_images(data or self.config.data)
+        whole = (
+            data
+            if isinstance(data, ImageData)
+            else load_images(data or os.environ.get("DVAE_NAS_IMAGES") or self.config.data)
+        )
         _, validation = whole.without_test(self.config.validation)
         validation = validation.part(0, images or len(validation))
         self.images = DeviceImages(validation, whole, torch.device(device), NO_AUGMENTATION)
@@ -52,21 +66,28 @@ class TrainedAccuracy:
 
     def __init__(
         self,
-        recipe: Recipe | str = "fast",
+        recipe: Recipe | str | None = None,
         *,
-        data: ImageData | str = "cifar10",
-        device: str = "cpu",
+        data: ImageData | str | None = None,
+        device: str = "auto",
         validation: int | None = None,
     ) -> None:
+        recipe = recipe or os.environ.get("DVAE_NAS_RECIPE", "fast")
         self.recipe = recipe_named(recipe) if isinstance(recipe, str) else recipe
+        data = data or os.environ.get("DVAE_NAS_IMAGES", CIFAR10)
         self.data = data if isinstance(data, ImageData) else load_images(data)
         self.validation = validation or len(self.data.train) // 10
-        self.device = device
+        self.device = chosen_device(device)
 
-    def __call__(self, dag: Dag, report: Report | None = None) -> float:
+    def __call__(self, dag: Dag, report: Report | None) -> float:
         architecture = Architecture.from_dag(dag)
         trained = train_network(
             architecture, self.data, self.recipe, device=self.device, validation=self.validation, report=report,
             progress=False,
         )  # fmt: skip
         return trained.accuracy
+
+
+def chosen_device(device: str) -> str:
+    """`auto` is a GPU where there is one."""
+    return ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device

@@ -56,7 +56,7 @@ class NasBench201Task(TabularTask):
 
     vocabulary = Vocabulary(("input", "output", *OPERATIONS))
     max_nodes = len(CELL_EDGES) + 2
-    hints = ModelHints(aggregation="gated-sum-position", bidirectional=True)
+    hints = ModelHints(aggregation="gated-sum-position", bidirectional=True, readout="sum")
     rules = FixedLengthRules(len(CELL_EDGES))
 
     def __init__(self, column: str = DEFAULT_COLUMN, file: str | None = None) -> None:

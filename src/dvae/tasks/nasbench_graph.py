@@ -40,7 +40,7 @@ class NasBenchGraphTask(TabularTask):
 
     vocabulary = Vocabulary(("input", "output", *OPERATIONS))
     max_nodes = COUNT + 2
-    hints = ModelHints(aggregation="gated-sum-position", bidirectional=True)
+    hints = ModelHints(aggregation="gated-sum-position", bidirectional=True, readout="sum")
     rules = FixedLengthRules(COUNT)
 
     def __init__(self, data: str) -> None:

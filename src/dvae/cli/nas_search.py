@@ -1,0 +1,59 @@
+"""A search over a latent space whose candidates are scored together, a round at a time, with shared weights."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from dvae.dag import ScoredDag
+from dvae.errors import ConfigError
+from dvae.models import VAE
+from dvae.nas import SharedWeightAccuracy
+from dvae.progress import progress_bar
+from dvae.search import Archive, Evaluation, Evolution, RandomSearch, Strategy, TrustRegion
+
+LEAST_WARM = 20  # drawn from the model and scored where a strategy has nothing to start from
+
+
+def searched(
+    vae: VAE,
+    meter: SharedWeightAccuracy,
+    warm: Sequence[ScoredDag],
+    *,
+    strategy: str,
+    budget: int,
+    each: int,
+    seed: int,
+    seconds: float | None = None,
+    progress: bool | None = True,
+) -> list[ScoredDag]:
+    """All that were scored. Scoring is asked for whole rounds, since candidates that are alike share work."""
+    archive = Archive(vae.task)
+    searcher = _strategy(strategy, vae, archive, seed)
+    searcher.tell([Evaluation(item.dag, item.score) for item in warm if item.score is not None])
+    found: list[ScoredDag] = []
+    begun = time.monotonic()
+    with progress_bar("search", budget, "architectures", progress) as bar:
+        while len(found) < budget and (seconds is None or time.monotonic() - begun < seconds):
+            count = min(each, budget - len(found))
+            cold = len(archive) < 2
+            asker = RandomSearch(vae, archive, seed=seed) if cold else searcher
+            dags = asker.ask(max(count, LEAST_WARM) if cold else count)
+            if not dags:
+                break
+            scores = meter.many(dags, progress=False)
+            searcher.tell([Evaluation(dag, score) for dag, score in zip(dags, scores, strict=True)])
+            found += map(ScoredDag, dags, scores)
+            best = archive.best()
+            bar.update(len(dags), best="" if best is None or best.score is None else f"{best.score:.4f}")
+    return found
+
+
+def _strategy(name: str, vae: VAE, archive: Archive, seed: int) -> Strategy:
+    if name == "trust-region":
+        return TrustRegion(vae, archive, seed=seed)
+    if name == "evolution":
+        return Evolution(archive, seed=seed)
+    if name == "random":
+        return RandomSearch(vae, archive, seed=seed)
+    raise ConfigError(f"there is no strategy {name!r}: choose trust-region, evolution or random")
