@@ -40,13 +40,13 @@ def trained_model(run: Path) -> Document:
     model = settings.get("model", {})
     name = vae.config.name if vae is not None else str(model.get("name", "model"))
     task = vae.task.name if vae is not None else str(settings.get("task", run.name))
-    if settings:
-        blocks += [Heading("Settings"), _settings(settings, vae)]
-    blocks += _training(run)
     blocks += _evaluation(run)
     blocks += _predictivity(run)
     if vae is not None:
         blocks += _samples(run, vae)
+    blocks += _training(run)
+    if settings:
+        blocks += [Heading("Settings"), _settings(settings, vae)]
     return Document(f"{name} on {task}", tuple(blocks))
 
 
@@ -77,8 +77,9 @@ def _training(run: Path) -> list[Block]:
             )
         )
     series = {one.name: one for one in read_series(run / METRICS, columns=["loss", "nll", "kl"])}
+    positive = all(value > 0 for value in (*series["loss"].y, *series["nll"].y))
     panels = [
-        Panel("Loss and reconstruction", "epoch", "nats a graph", (series["loss"], series["nll"])),
+        Panel("Loss and reconstruction", "epoch", "nats a graph", (series["loss"], series["nll"]), log=positive),
         Panel("KL divergence", "epoch", "nats a graph", (series["kl"],)),
     ]
     blocks.append(_figure(run, "curves", "Training", "Means over the training graphs, epoch by epoch.", panels=panels))
