@@ -1,0 +1,313 @@
+"""Neural architecture search on CIFAR-10, end to end, within a limit of time.
+
+    python benchmarks/nas_cifar10.py --work WORK --out OUT --minutes 8 --device cuda
+
+Five stages, each with its share of the time: shared weights are trained; random architectures are scored with them; a
+D-VAE learns the space; its latent space is searched, with evolution and random search beside it at the same budget; the
+best are trained from scratch with the fast recipe, as many as time allows. The test images are used once a network, at
+the end; every choice before is made on 10,000 training images kept back. Pieces that WORK holds are not made again, so
+a second call goes on (with more minutes: more architectures trained). OUT gets three small files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import shutil
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "src"))
+
+import dvae
+from dvae import provenance
+from dvae.cli.nas_search import searched
+from dvae.cli.nas_training import folder_name, ranked
+from dvae.config import replace
+from dvae.dag import Dag, ScoredDag, load_jsonl, write_jsonl
+from dvae.data.images import ImageData, load_images
+from dvae.files import write_json
+from dvae.nas import (
+    RECIPES,
+    Architecture,
+    NetworkConfig,
+    Recipe,
+    SharedWeightAccuracy,
+    SupernetConfig,
+    train_network,
+    train_supernet,
+)
+from dvae.nas.schedules import Schedule
+from dvae.nas.supernet_training import METRICS, WEIGHTS
+from dvae.tasks import EnasTask
+from dvae.training import TrainingConfig, fit
+
+# Shares of the time; what is left is for full training.
+SUPERNET, SCORING, MODEL, SEARCH = 0.27, 0.10, 0.14, 0.12
+STRATEGIES = ("trust-region", "evolution", "random")
+PUBLISHED = {"D-VAE (paper)": 0.9480, "PACE": 0.9508, "DAGNN": 0.9506}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Sizes of everything; `tiny` ones show on a CPU that the script works."""
+
+    images: int | None = None  # of the training set
+    validation: int = 10_000
+    width: int = 40
+    batch: int = 256
+    score_batch: int | None = None
+    least_scored: int = 2_000
+    most_scored: int = 10_000
+    chunk: int = 1_000
+    sampled: int = 20_000  # architectures the D-VAE learns from
+    hidden: int = 256
+    latent: int = 32
+    budget: int = 300
+    each: int = 25
+    top: int = 15
+
+
+TINY = Plan(
+    images=600, validation=100, width=4, batch=50, score_batch=50, least_scored=40, most_scored=60, chunk=20,
+    sampled=300, hidden=16, latent=8, budget=20, each=10, top=2,
+)  # fmt: skip
+
+
+class Clock:
+    """When the whole began, and how long a stage may take."""
+
+    def __init__(self, minutes: float) -> None:
+        self.seconds, self.begun = 60 * minutes, time.monotonic()
+
+    @property
+    def spent(self) -> float:
+        return time.monotonic() - self.begun
+
+    @property
+    def left(self) -> float:
+        return self.seconds - self.spent
+
+
+class Run:
+    """The pieces in `work`, and what is known so far."""
+
+    def __init__(self, work: Path, out: Path, plan: Plan, recipe: Recipe, clock: Clock, device: str) -> None:
+        self.work, self.out, self.plan, self.recipe, self.clock, self.device = work, out, plan, recipe, clock, device
+        self.data = self._data()
+        self.results: dict[str, Any] = {
+            "benchmark": "nas_cifar10", "images": self.data.note or "the lossless originals", "published": PUBLISHED,
+        }  # fmt: skip
+
+    def all(self, epochs_note: str) -> None:
+        self.supernet()
+        meter = SharedWeightAccuracy(
+            self.work / "supernet", data=self.data, device=self.device, batch=self.plan.score_batch
+        )
+        scored = self.score(meter)
+        vae = self.model()
+        found = self.search(vae, meter, scored)
+        self.train(ranked([*found, *scored])[: self.plan.top], scored, epochs_note)
+
+    def write(self) -> None:
+        record = provenance.record(0)
+        spent = {"seconds": self.clock.spent, "limit_seconds": self.clock.seconds}
+        write_json(self.out / "nas_cifar10.json", {**self.results, **spent, "record": record})
+
+    def supernet(self) -> None:
+        folder, begun = self.work / "supernet", time.monotonic()
+        if not (folder / WEIGHTS).is_file():
+            config = SupernetConfig(
+                validation=self.plan.validation, batch=self.plan.batch, epochs=100_000,
+                schedule=Schedule("cosine", 0.1, 0.0), network=NetworkConfig(width=self.plan.width),
+            )  # fmt: skip
+            minutes = SUPERNET * self.clock.seconds / 60
+            train_supernet(config, folder, data=self.data, device=self.device, minutes=minutes, progress=True)
+        shutil.copy(folder / METRICS, self.out / "nas_cifar10_supernet.csv")
+        with (folder / METRICS).open() as file:
+            rows = list(csv.DictReader(file))
+        self.results["supernet"] = {
+            "epochs": len(rows), "training_seconds": float(rows[-1]["seconds"]), "stage_seconds": _since(begun),
+            "mean_accuracy_of_8_random_architectures": float(rows[-1]["watched"]), "width": self.plan.width,
+        }  # fmt: skip
+        self.write()
+
+    def score(self, meter: SharedWeightAccuracy) -> list[ScoredDag]:
+        """Random architectures, as many as the stage's time allows, but not fewer than the least."""
+        path, begun = self.work / "scored.jsonl", time.monotonic()
+        items = load_jsonl(path) if path.is_file() else []
+        if len(items) < self.plan.least_scored:
+            meter.many(EnasTask(6).sample(8, seed=99), progress=False)  # the first call sets the device up
+            wanted = list(dict.fromkeys(EnasTask(6).sample(self.plan.most_scored, seed=0)))
+            measured, count = 0.0, 0
+            while len(items) < len(wanted):
+                late = _since(begun) > SCORING * self.clock.seconds
+                if len(items) >= self.plan.least_scored and late:
+                    break
+                part = wanted[len(items) : len(items) + self.plan.chunk]
+                started = time.perf_counter()
+                scores = meter.many(part, progress=True)
+                measured += time.perf_counter() - started
+                count += len(part)
+                items += map(ScoredDag, part, scores)
+                write_jsonl(path, items)
+            speed = {"count": count, "seconds": measured, "architectures_per_second": count / measured}
+            (self.work / "speed.json").write_text(json.dumps(speed))
+        alone = EnasTask(6).sample(50, seed=7)
+        started = time.perf_counter()
+        meter.many(alone, progress=False)
+        fifty = len(alone) / (time.perf_counter() - started)
+        values = sorted(item.score for item in items if item.score is not None)
+        self.results["scoring"] = {
+            "architectures": len(items), "images_each": len(meter.images), "measured": _read(self.work / "speed.json"),
+            "architectures_per_second_fifty_at_a_time": fifty, "stage_seconds": _since(begun),
+            "accuracy": {"min": values[0], "median": values[len(values) // 2], "max": values[-1]},
+            "same_scores_when_scored_again": self._repeatable(meter, items),
+        }  # fmt: skip
+        self.write()
+        return items
+
+    def _repeatable(self, meter: SharedWeightAccuracy, items: list[ScoredDag]) -> bool:
+        some = items[:50]
+        return meter.many([item.dag for item in some], progress=False) == [item.score for item in some]
+
+    def model(self) -> dvae.VAE:
+        folder, begun = self.work / "model", time.monotonic()
+        if not (folder / "model.safetensors").is_file():
+            vae = dvae.models.build(
+                "dvae", EnasTask(6), hidden=self.plan.hidden, latent=self.plan.latent, readout="sum"
+            )
+            config = TrainingConfig(
+                epochs=2_000, batch_size=256, learning_rate=1e-3, plateau_factor=0.5, plateau_patience=4,
+                time_budget=MODEL * self.clock.seconds,
+            )  # fmt: skip
+            fit(
+                vae, EnasTask(6).sample(self.plan.sampled, seed=1), config=config, run=folder, device=self.device,
+                progress=True,
+            )  # fmt: skip
+        vae = dvae.load(folder, device=self.device)
+        unseen = EnasTask(6).sample(500, seed=2)
+        back = vae.decode(vae.encode(unseen).mean, greedy=True)
+        same = sum(one == other for one, other in zip(unseen, back, strict=True)) / len(unseen)
+        self.results["model"] = {"greedy_reconstruction_of_unseen": same, "stage_seconds": _since(begun)}
+        self.write()
+        return vae
+
+    def search(self, vae: dvae.VAE, meter: SharedWeightAccuracy, scored: list[ScoredDag]) -> list[ScoredDag]:
+        """The same budget and the same start for each strategy; what the trust region finds goes on to training."""
+        path, begun = self.work / "found.jsonl", time.monotonic()
+        best_before = max(item.score for item in scored if item.score is not None)
+        rows = _read(self.work / "search.json") if path.is_file() else []
+        if not path.is_file():
+            kept: list[ScoredDag] = []
+            for name in STRATEGIES:
+                started = time.monotonic()
+                limit = SEARCH * self.clock.seconds * (0.7 if name == "trust-region" else 0.15)
+                found = ranked(
+                    searched(
+                        vae, meter, scored, strategy=name, budget=self.plan.budget, each=self.plan.each, seed=0,
+                        seconds=limit,
+                    )
+                )  # fmt: skip
+                values = [item.score for item in found if item.score is not None]
+                kept = kept or found
+                rows.append(
+                    {
+                        "strategy": name, "evaluations": len(values), "seconds": _since(started),
+                        "best": max(values, default=None), "mean_of_ten_best": _mean(values[:10]),
+                        "above_the_best_before": sum(value > best_before for value in values),
+                    }
+                )  # fmt: skip
+            (self.work / "search.json").write_text(json.dumps(rows))
+            write_jsonl(path, kept)
+        shutil.copy(path, self.out / "nas_cifar10_found.jsonl")
+        self.results["search"] = {"best_before": best_before, "rows": rows, "stage_seconds": _since(begun)}
+        self.write()
+        return load_jsonl(path)
+
+    def train(self, best: list[ScoredDag], scored: list[ScoredDag], epochs_note: str) -> None:
+        """The best by weight-sharing accuracy, then one random architecture, as long as time is left for another."""
+        rows: list[dict[str, Any]] = []
+        longest = 0.0
+        chosen = [("top", item) for item in best] + [("random", scored[0])]
+        chosen.insert(min(5, len(chosen) - 1), chosen.pop())  # the random one early, so that it is trained at all
+        for kind, item in chosen:
+            started = time.monotonic()
+            finished = (self.work / "trained" / folder_name(item.dag) / "result.json").is_file()
+            if rows and not finished and self.clock.left < 1.1 * longest + 5:
+                break
+            trained = train_network(
+                Architecture.from_dag(item.dag), self.data, self.recipe, device=self.device,
+                folder=self.work / "trained" / folder_name(item.dag), progress=True,
+            )  # fmt: skip
+            longest = max(longest, _since(started))
+            rows.append(
+                {
+                    "chosen": kind, "test_accuracy": trained.accuracy, "weight_sharing_accuracy": item.score,
+                    "parameters": trained.size.parameters, "flops": trained.size.flops, "epochs": trained.epochs,
+                    "seconds": trained.seconds, "dag": _plain(item.dag),
+                }
+            )  # fmt: skip
+            print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
+            top = [row for row in rows if row["chosen"] == "top"]
+            self.results["training"] = {
+                "recipe": epochs_note, "asked": len(chosen), "done": len(rows), "rows": rows,
+                "best_test_accuracy_of_top": max((row["test_accuracy"] for row in top), default=None),
+            }  # fmt: skip
+            self.write()
+
+    def _data(self) -> ImageData:
+        data = load_images("cifar10")
+        return data.limited(self.plan.images, self.plan.images)
+
+
+def _since(begun: float) -> float:
+    return time.monotonic() - begun
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _read(path: Path) -> Any:
+    return json.loads(path.read_text())
+
+
+def _plain(dag: Dag) -> dict[str, Any]:
+    return {"types": dag.types, "edges": dag.edges}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, required=True, help="a folder for pieces, large ones too")
+    parser.add_argument("--out", type=Path, required=True, help="a folder for the results")
+    parser.add_argument("--minutes", type=float, default=8.0, help="of all stages together")
+    parser.add_argument("--epochs", type=int, default=20, help="of full training")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--tiny", action="store_true", help="the smallest of everything, to see that it works")
+    options = parser.parse_args()
+    clock = Clock(options.minutes)
+    options.out.mkdir(parents=True, exist_ok=True)
+    plan = TINY if options.tiny else Plan()
+    recipe = replace(RECIPES["fast"], epochs=options.epochs)
+    if options.tiny:
+        recipe = replace(recipe, batch=50, **{"network.width": 4})
+    if options.device == "cuda":
+        torch.set_float32_matmul_precision("high")
+    run = Run(options.work, options.out, plan, recipe, clock, options.device)
+    run.results["data_seconds"] = clock.spent
+    run.all(f"fast, {options.epochs} epochs, width {recipe.network.width}, separable codes as plain convolutions")
+    for stage in ("supernet", "scoring", "model", "search"):
+        print(stage, json.dumps(run.results[stage]))
+    for row in run.results["training"]["rows"]:
+        print("training", json.dumps({key: value for key, value in row.items() if key != "dag"}))
+
+
+if __name__ == "__main__":
+    main()
