@@ -160,7 +160,7 @@ def test_a_walk_goes_from_one_dag_to_another(visitor: Visitor, asia: Space) -> N
     page.wait_for_selector("#panel-Walk:not([hidden])")
     visitor.wait_for_text("#walk-facts", "1 / 33")
     assert len(visitor.trace(charts.PATH_TRACE)["x"]) == 33
-    assert visitor.trace(charts.MARKS)["text"] == ["<b>A</b>", "<b>B</b>"]
+    assert visitor.trace(charts.MARKS)["text"] == ["A", "B"]
     page.click("#path label:has-text('Circle')")
     model = PageModel(asia)
     start, end = ({"known": number} for number in (asia.best, asia.find(Known(asia.best)).nearest[5].index))

@@ -75,7 +75,7 @@ def test_progress_shows_best_mean_others_and_baselines(make_study: MakeStudy) ->
 
 
 def test_a_colour_for_every_rank() -> None:
-    assert charts.colour_at(None) == "transparent"
+    assert charts.colour_at(None) == ""
     assert charts.colour_at(0.0) == charts.SCALE[0][1]
     assert charts.colour_at(1.0) == charts.SCALE[-1][1]
     assert len({charts.colour_at(rank / 10) for rank in range(11)}) == 11

@@ -38,6 +38,25 @@ def test_everything_lies_between_the_corners(enas: Space) -> None:
         assert node["position"]["x"] + half <= high["x"] + 1e-6
 
 
+def test_a_tower_lies_down(enas: Space, asia: Space) -> None:
+    tall = frame(enas.known.dags[0], style_for(enas.task), enas.task)
+    assert tall.width > tall.height
+    (first, *_, last) = [tall.centres[node] for node in range(8)]
+    assert first[0] < last[0]
+    flat = frame(asia.known.dags[0], style_for(asia.task), asia.task)
+    nodes = flat.centres
+    assert all(nodes[u][1] < nodes[v][1] for u, v in flat.routes)
+
+
+def test_small_pictures_of_networks_keep_their_variables_in_place(asia: Space) -> None:
+    def circles(dag: Dag) -> set[tuple[str, str, str]]:
+        root = ElementTree.fromstring(base64.b64decode(thumbnail(dag, asia.task).partition(",")[2]))
+        found = [item for item in root.iter() if item.tag.endswith("circle")]
+        return {(item.get("cx", ""), item.get("cy", ""), item.get("fill", "")) for item in found}
+
+    assert circles(asia.known.dags[0]) == circles(asia.known.dags[1])
+
+
 def test_edges_that_pass_nodes_are_routed_around_them(enas: Space) -> None:
     dag = Dag(("input", "conv3", "sep3", "output"), ((0, 1), (1, 2), (2, 3), (0, 3)))
     _, edges = split(elements(dag, style_for(enas.task), enas.task))
@@ -87,7 +106,7 @@ def test_a_frame_has_a_route_for_every_edge(any_space: Space) -> None:
 
 @pytest.mark.parametrize("label", ["<script>alert(1)</script>", '"><img src=x>', "a&b", "\u202e", "\x00"])
 def test_a_thumbnail_is_a_picture_whatever_the_labels(pipelines: Space, label: str) -> None:
-    address = thumbnail(Dag((label, "b"), ((0, 1),)), style_for(pipelines.task))
+    address = thumbnail(Dag((label, "b"), ((0, 1),)), pipelines.task)
     kind, _, data = address.partition(";base64,")
     assert kind == "data:image/svg+xml"
     root = ElementTree.fromstring(base64.b64decode(data))

@@ -215,7 +215,7 @@ def _walking(app: Dash, model: PageModel) -> None:
 
     @app.callback(
         Output("walk-drawing", "elements"), Output("walk-facts", "children"), Output("walk-chart", "figure"),
-        Output("map", "figure", allow_duplicate=True),
+        Output("walk-chart-frame", "hidden"), Output("map", "figure", allow_duplicate=True),
         Input("step", "value"), Input("walk-start", "data"), Input("walk-end", "data"), Input("path", "value"),
         Input("enforce", "value"), Input("plane", "value"), Input("tab", "value"), prevent_initial_call=True,
     )  # fmt: skip
@@ -223,7 +223,7 @@ def _walking(app: Dash, model: PageModel) -> None:
         patch = Patch()
         if start is None or end is None or tab != "Walk":
             patch["data"][charts.PATH_TRACE] = charts.nothing()
-            return no_update, no_update, no_update, patch
+            return no_update, no_update, no_update, no_update, patch
         walk = model.walk(start, end, path, enforce)
         here = places.whole_number(step, 0, len(walk.steps) - 1, "the step")
         latents = latents_of(walk.steps)
@@ -233,6 +233,7 @@ def _walking(app: Dash, model: PageModel) -> None:
             walk.pictures[here],
             pieces.step_facts(at, here, len(walk.steps), len(walk.changes[here]), space.rank_of(at.score)),
             charts.walk_chart([item.score for item in walk.steps], here),
+            all(item.score is None for item in walk.steps),
             patch,
         )
 

@@ -200,9 +200,9 @@ def marks_trace(marks: Sequence[tuple[str, float, float]]) -> Trace:
         "mode": "markers+text",
         "x": [x for _, x, _ in marks],
         "y": [y for _, _, y in marks],
-        "text": [f"<b>{name}</b>" for name, _, _ in marks],
+        "text": [name for name, _, _ in marks],
         "textposition": "top center",
-        "textfont": {"color": PATH, "size": 13},
+        "textfont": {"color": PATH, "size": 15},
         "marker": {"size": 10, "symbol": "diamond", "color": PATH},
         "hoverinfo": "skip",
         "showlegend": False,
@@ -370,9 +370,9 @@ def short_number(value: float) -> str:
 
 
 def colour_at(rank: float | None) -> str:
-    """The colour of a score's rank on the map; none without one."""
+    """The colour of a score's rank on the map; empty without one."""
     if rank is None:
-        return "transparent"
+        return ""
     for (low, before), (high, after) in pairwise(SCALE):
         if rank <= high:
             return mixed(before, after, (rank - low) / (high - low))

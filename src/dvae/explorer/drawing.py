@@ -16,8 +16,9 @@ from typing import Any
 from dvae.dag import Dag, Label
 from dvae.errors import DagError
 from dvae.explorer.walking import Changes, changes, identities
-from dvae.figures import DagStyle, Layout, architecture_style, bayesnet_style, generic_style, layered, to_svg
-from dvae.figures.layout import Point
+from dvae.figures import DagStyle, architecture_style, bayesnet_style, compact, generic_style, layered, to_svg
+from dvae.figures.fixed import Arrange, column, ring
+from dvae.figures.layout import Box, Point
 from dvae.figures.style import SHORT_NAME, mixed, text_colour
 from dvae.tasks import BayesNetTask, EnasTask, Task
 
@@ -27,6 +28,7 @@ Name = object  # of a node: what `walking.identities` gives
 REMEMBERED = 4096
 EDGE = "#7f8da1"  # seen on light and on dark ground
 LEAST_LENGTH = 1e-6
+TOWER = 2.2  # height to width from which on a drawing is turned
 ON_THE_LINE = 1.5  # pixels; controls this near to the straight line are left out
 
 
@@ -54,7 +56,7 @@ class Frame:
 
 def frame(dag: Dag, style: DagStyle, task: Task) -> Frame:
     """The frame of one DAG."""
-    return _frame(dag, layered(dag, [style.box(label) for label in dag.types]), identities(dag, task))
+    return _frame(dag, [style.box(label) for label in dag.types], identities(dag, task))
 
 
 def common_frame(dags: Sequence[Dag], style: DagStyle, task: Task) -> Frame | None:
@@ -78,7 +80,7 @@ def common_frame(dags: Sequence[Dag], style: DagStyle, task: Task) -> Frame | No
     except DagError:
         return None
     names = [order[int(str(label))] for label in union.types]
-    return _frame(union, layered(union, [style.box(labels[name]) for name in names]), names)
+    return _frame(union, [style.box(labels[name]) for name in names], names)
 
 
 def elements(
@@ -114,16 +116,44 @@ def film(dags: Sequence[Dag], style: DagStyle, task: Task) -> list[list[Element]
 
 
 @lru_cache(maxsize=REMEMBERED)
-def thumbnail(dag: Dag, style: DagStyle) -> str:
-    """A small picture as a data address, for an image."""
-    text = to_svg(dag, style=style).encode()
+def thumbnail(dag: Dag, task: Task) -> str:
+    """A small picture as a data address, for an image.
+
+    Small pictures stand side by side to be compared, so nodes have fixed places where the task names them.
+    """
+    text = to_svg(dag, style=compact(style_for(task)), arrange=_arrangement(dag, task)).encode()
     return "data:image/svg+xml;base64," + base64.b64encode(text).decode("ascii")
 
 
-def _frame(dag: Dag, layout: Layout, names: Sequence[Name]) -> Frame:
-    centres = dict(zip(names, layout.centres, strict=True))
-    pairs = [(names[source], names[target]) for source, target in dag.edges]
-    return Frame(layout.width, layout.height, centres, dict(zip(pairs, layout.routes, strict=True)))
+def _arrangement(dag: Dag, task: Task) -> Arrange:
+    if isinstance(task, EnasTask):
+        return column
+    if isinstance(task, BayesNetTask) and len(set(dag.types)) == len(dag):
+        return ring(task.variables)
+    return layered
+
+
+def _frame(dag: Dag, boxes: Sequence[Box], names: Sequence[Name]) -> Frame:
+    """Top to bottom or, where that would be a tower, from left to right."""
+    layout = layered(dag, boxes)
+    sideways = layout.height > TOWER * layout.width
+    if sideways:
+        layout = layered(dag, [Box(box.height, box.width, box.round) for box in boxes])
+    turn = _turned if sideways else _upright
+    centres = {name: turn(centre) for name, centre in zip(names, layout.centres, strict=True)}
+    routes = {
+        (names[source], names[target]): tuple(map(turn, route))
+        for (source, target), route in zip(dag.edges, layout.routes, strict=True)
+    }
+    return Frame(*turn((layout.width, layout.height)), centres, routes)
+
+
+def _upright(point: Point) -> Point:
+    return point
+
+
+def _turned(point: Point) -> Point:
+    return point[1], point[0]
 
 
 def _corners(place: Frame) -> list[Element]:

@@ -415,7 +415,8 @@ def _export(name: str, space: Space) -> dcc.Dropdown:
 
 
 def _chart(name: str, frame: str) -> html.Div:
-    return html.Div(dcc.Graph(id=name, config=CHART_OPTIONS, responsive=True, className="chart"), className=frame)
+    chart = dcc.Graph(id=name, config=CHART_OPTIONS, responsive=True, className="chart")
+    return html.Div(chart, id=f"{name}-frame", className=frame)
 
 
 def _drawing(name: str) -> html.Div:

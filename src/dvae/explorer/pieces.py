@@ -45,8 +45,8 @@ def step_facts(step: Step, number: int, count: int, changed: int, rank: float | 
         _fact("Step", f"{number + 1} / {count}", f"{step.share:.0%} of the way"),
         _fact(
             "Score",
-            "none" if step.score is None else score_text(step.score),
-            _standing(rank),
+            "unknown" if step.score is None else score_text(step.score),
+            "never scored" if step.score is None else _standing(rank),
         ),
         _validity(step.valid),
         _fact("Changes", str(changed), "since the step before"),
@@ -54,7 +54,6 @@ def step_facts(step: Step, number: int, count: int, changed: int, rank: float | 
 
 
 def neighbour_cards(space: Space, finding: Finding) -> list[html.Button]:
-    style = drawing.style_for(space.task)
     cards = []
     for neighbour in finding.nearest:
         dag = space.known.dags[neighbour.index]
@@ -65,7 +64,7 @@ def neighbour_cards(space: Space, finding: Finding) -> list[html.Button]:
                 className="thumb",
                 title=f"Known DAG {neighbour.index}: inspect it",
                 children=[
-                    html.Img(src=drawing.thumbnail(dag, style), alt=f"known DAG {neighbour.index}"),
+                    html.Img(src=drawing.thumbnail(dag, space.task), alt=f"known DAG {neighbour.index}"),
                     html.Strong(text),
                     html.Small(f"distance {neighbour.distance:.2f}"),
                 ],
@@ -75,7 +74,6 @@ def neighbour_cards(space: Space, finding: Finding) -> list[html.Button]:
 
 
 def grid_cells(space: Space, steps: list[Step]) -> list[html.Button]:
-    style = drawing.style_for(space.task)
     middle = steps[len(steps) // 2].dag
     cells = []
     for number, step in enumerate(steps):
@@ -85,8 +83,8 @@ def grid_cells(space: Space, steps: list[Step]) -> list[html.Button]:
             html.Button(
                 id={"type": "cell", "index": number},
                 className=f"thumb {state}".strip(),
-                style={"--heat": charts.colour_at(space.rank_of(step.score))},
-                children=[html.Img(src=drawing.thumbnail(step.dag, style), alt=f"DAG {number} of the square"),
+                style={"--heat": charts.colour_at(space.rank_of(step.score)) or "var(--line)"},
+                children=[html.Img(src=drawing.thumbnail(step.dag, space.task), alt=f"DAG {number} of the square"),
                           html.Small(text)],
             )
         )  # fmt: skip
@@ -98,13 +96,12 @@ def end_card(space: Space, finding: Finding | None, name: str) -> list[Any]:
         words = "Walk from here" if name == "A" else "Walk to here"
         return [html.Strong(name), html.P(f"Choose a DAG on the map, then “{words}” under Inspect.", className="hint")]
     text = "no score" if finding.score is None else score_text(finding.score)
-    picture = drawing.thumbnail(finding.dag, drawing.style_for(space.task))
+    picture = drawing.thumbnail(finding.dag, space.task)
     return [html.Strong(name), html.Img(src=picture, alt=f"the DAG {name}"), html.Small(text)]
 
 
 def top_rows(space: Space, snapshot: Snapshot, ticked: set[int]) -> list[html.Div]:
     """The table of a study's best DAGs, a box to tick in every row."""
-    style = drawing.style_for(space.task)
     rows = []
     for place, trial in enumerate(snapshot.top, start=1):
         box: Any = dcc.Checklist(
@@ -118,7 +115,7 @@ def top_rows(space: Space, snapshot: Snapshot, ticked: set[int]) -> list[html.Di
                 className="top-row",
                 children=[
                     box,
-                    html.Img(src=drawing.thumbnail(trial.dag, style), alt=f"the DAG of trial {trial.number}"),
+                    html.Img(src=drawing.thumbnail(trial.dag, space.task), alt=f"the DAG of trial {trial.number}"),
                     html.Strong(score_text(trial.score)),
                     html.Code(reading.write_text(trial.dag, space.task)),
                     html.Span(f"trial {trial.number:,}", className="label"),
@@ -132,7 +129,7 @@ def top_rows(space: Space, snapshot: Snapshot, ticked: set[int]) -> list[html.Di
 def hover_card(space: Space, index: int) -> list[Any]:
     dag, score = space.known.dags[index], space.known.scores[index]
     return [
-        html.Img(src=drawing.thumbnail(dag, drawing.style_for(space.task)), alt=""),
+        html.Img(src=drawing.thumbnail(dag, space.task), alt=""),
         html.Strong("no score" if score is None else score_text(score)),
         html.Small(f"known DAG {index} · {len(dag)} nodes, {len(dag.edges)} edges"),
     ]
