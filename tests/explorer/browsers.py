@@ -54,7 +54,7 @@ def served(model: PageModel) -> Iterator[str]:
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}/"
+        yield f"http://127.0.0.1:{server.port}/"
     finally:
         server.shutdown()
         thread.join()

@@ -266,8 +266,8 @@ def test_addresses_of_this_machine_alone_are_known() -> None:
 def test_a_port_that_is_taken_is_said_so(app: Any, capfd: pytest.CaptureFixture[str]) -> None:
     first = make_server(app, "127.0.0.1", 0)
     try:
-        with pytest.raises(ConfigError, match=f"port {first.server_port}"):
-            make_server(app, "127.0.0.1", first.server_port)
+        with pytest.raises(ConfigError, match=f"port {first.port}"):
+            make_server(app, "127.0.0.1", first.port)
     finally:
         first.server_close()
 

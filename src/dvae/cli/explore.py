@@ -42,24 +42,23 @@ def explore(
     from dvae import explorer
     from dvae.cli import runs
 
+    studies = [explorer.open_study(address) for address in study or []]
     vae = runs.load_model(run, device)
     known, source = _known(run, vae, points)
-    studies = [explorer.open_study(address) for address in study or []]
     space = explorer.Space.of(vae, known, run.resolve().name, source)
     app = explorer.make_app(explorer.PageModel(space, studies), host=host)
     server = _server(app, host, port)
-    address = f"http://{f'[{host}]' if ':' in host else host}:{server.server_port}/"
+    address = f"http://{f'[{host}]' if ':' in host else host}:{server.port}/"
     if not explorer.is_loopback(host):
         print(f"Anyone who can reach {host} can open this page and make this machine compute.", flush=True)
     print(f"{len(known):,} DAGs ({source}). The page is at {address} - Ctrl-C ends it.", flush=True)
     if browser:
         threading.Timer(0.5, webbrowser.open, (address,)).start()
     try:
-        server.serve_forever()
-    except KeyboardInterrupt:
-        print("The page is closed.")
+        server.serve_forever()  # until Ctrl-C
     finally:
         server.server_close()
+    print("The page is closed.")
 
 
 def _server(app: Any, host: str, port: int | None) -> Any:

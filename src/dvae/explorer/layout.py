@@ -365,8 +365,7 @@ def _search_panel(space: Space, study_names: list[str]) -> html.Div:
                     html.H3("No study is followed"),
                     html.P("Start a search, then open this page with its storage to watch it live:"),
                     html.Pre(
-                        f"dvae search {space.title} --storage sqlite:///search.db\n"
-                        f"dvae explore {space.title} --study sqlite:///search.db"
+                        "dvae search RUN --storage sqlite:///search.db\ndvae explore RUN --study sqlite:///search.db"
                     ),
                 ],
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.resources
 import ipaddress
 import logging
+import socket
 import threading
 from typing import Any
 
@@ -51,7 +52,7 @@ def make_app(model: PageModel, *, host: str = "127.0.0.1") -> Any:
 
 
 def make_server(app: Any, host: str, port: int) -> Any:
-    """A server of the application, not started yet; port 0 takes any free one."""
+    """A server of the application, not started yet; port 0 takes any free one, `port` of the server tells which."""
     from werkzeug.serving import WSGIRequestHandler
     from werkzeug.serving import make_server as make
 
@@ -59,10 +60,15 @@ def make_server(app: Any, host: str, port: int) -> Any:
         def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
             log.debug("%s %s", self.requestline, code)
 
+    # A port that werkzeug cannot have makes it print and exit; one that we cannot have is an error like any other.
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return make(host, port, app.server, threaded=True, request_handler=Quiet)
-    except (OSError, SystemExit) as error:  # werkzeug leaves by itself where a port is taken
-        raise ConfigError(f"the page cannot be served at {host}, port {port}: it is taken, or not ours") from error
+        ours = socket.create_server((host, port), family=family)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ConfigError(f"the page cannot be served at {host}, port {port}: {reason}") from None
+    with ours:
+        return make(host, port, app.server, threaded=True, request_handler=Quiet, fd=ours.fileno())
 
 
 def is_loopback(host: str) -> bool:

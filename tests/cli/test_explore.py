@@ -1,0 +1,75 @@
+"""`dvae explore`: it serves a page until it is told to stop, and says in one sentence why it cannot."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+from dvae.cli import explore, runs
+from dvae.dag import load_jsonl
+from dvae.models import load
+
+from .conftest import Call, Refused
+
+PROGRAM = [sys.executable, "-c", "from dvae.cli.main import main; main()"]
+
+
+def test_a_page_is_served_until_ctrl_c_and_nothing_is_written(run: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in run.rglob("*")}
+    words = [*PROGRAM, "explore", str(run), "--no-browser", "--port", "0", "--points", "20"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        address = re.search(r"http://127\.0\.0\.1:\d+/", line)
+        assert address is not None, line
+        assert line.startswith("20 DAGs (the run's data, the first 20 of 40).")
+        with urllib.request.urlopen(address[0], timeout=30) as answer:
+            assert answer.status == 200
+            assert b"pipelines" in answer.read()
+        process.send_signal(signal.SIGINT)
+        rest, errors = process.communicate(timeout=30)
+    assert process.returncode == 0, errors
+    assert rest == "The page is closed.\n"
+    assert errors == ""
+    assert {path: path.stat().st_mtime_ns for path in run.rglob("*")} == before
+
+
+def test_what_cannot_be_explored_is_said(refused: Refused, run: Path, tmp_path: Path) -> None:
+    assert "empty" in refused("explore", tmp_path / "empty", "--no-browser")
+    assert "dvae search" in refused("explore", run, "--no-browser", "--study", f"sqlite:///{tmp_path}/absent.db")
+    assert "cannot be served" in refused("explore", run, "--no-browser", "--host", "203.0.113.7", "--port", 1)
+
+
+def test_the_map_shows_the_runs_data_or_what_can_be_had(run: Path, pipelines: Path, tmp_path: Path) -> None:
+    vae = load(run)
+    known, source = explore._known(run, vae, 1000)
+    assert source == "the run's data"
+    assert sorted(map(str, known.dags)) == sorted(str(item.dag) for item in load_jsonl(pipelines))
+
+    bare = tmp_path / "bare"  # a model without its run
+    vae.save(bare)
+    assert explore._known(bare, load(bare), 7)[1].startswith("the task's data")
+
+    moved = tmp_path / "moved"  # a run whose file is gone
+    shutil.copytree(run, moved)
+    settings = (moved / runs.FILE).read_text().replace(str(pipelines), str(tmp_path / "gone.jsonl"))
+    (moved / runs.FILE).write_text(settings)
+    (moved / "task.json").write_text((moved / "task.json").read_text().replace(str(pipelines), str(tmp_path / "gone")))
+    known, source = explore._known(moved, load(moved), 15)
+    assert source.startswith("sampled from the model, since its data are not there")
+    assert len(known) == 15
+    assert not known.scored
+
+
+def test_help_tells_what_it_does(call: Call) -> None:
+    result = call("explore", "--help")
+    assert result.exit_code == 0
+    for word in ("--study", "--port", "--host", "--no-browser", "--points"):
+        assert word in result.stdout
