@@ -38,7 +38,7 @@ def test_scores_are_the_benchmark_s_for_every_tree(cora: NasBenchGraphTask) -> N
     from nas_bench_graph.readbench import light_read
 
     table = light_read("cora")
-    places = range(0, len(OPERATIONS) ** 4, 7)
+    places = range(0, len(OPERATIONS) ** 4, 29)
     everything = list(product(OPERATIONS, repeat=4))
     for shape in SHAPES:
         asked = [everything[place] for place in places if set(everything[place]) != {"skip"}]

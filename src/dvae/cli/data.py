@@ -10,19 +10,24 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dvae.cli import answers, inputs, options
+from dvae.errors import ConfigError
 
 if TYPE_CHECKING:
     from dvae.dag import ScoredDags
     from dvae.tasks import Task
 
+FETCH = "fetch"
 MOST_TYPES = 12  # shown in the table; JSON has all
 
 
 def data(
     name: Annotated[
         str,
-        typer.Argument(metavar="TASK|FILE", help="A task, such as asia, or a file of DAGs, such as my.jsonl."),
+        typer.Argument(metavar="TASK|FILE", help="A task, such as asia, or a file of DAGs; or the word fetch."),
     ],
+    what: Annotated[
+        str | None, typer.Argument(metavar="[IMAGES]", help="With fetch: cifar10, to be downloaded into DVAE_DATA.")
+    ] = None,
     size: Annotated[
         int | None, typer.Option(min=2, help="How many DAGs: the first of a file, or as many samples.")
     ] = None,
@@ -36,9 +41,13 @@ def data(
 ) -> None:
     """Describe the data of a task or of a file; with --out, write them to a file.
 
-    Try: dvae data asia --size 20000, or dvae data enas6 --sample 100 --out some.jsonl
+    Try: dvae data asia --size 20000, or dvae data enas6 --sample 100 --out some.jsonl, or dvae data fetch cifar10
     """
     from dvae.dag import ScoredDag, write_jsonl
+
+    if name == FETCH or what is not None:
+        _fetch(name, what, json)
+        return
 
     answers.check_outputs(out, None)
     path = Path(name) if inputs.is_file_name(name) else None
@@ -61,6 +70,20 @@ def data(
         answers.print_json(facts)
     else:
         answers.print_table(_rows(facts), title=f"{whole.name}")
+
+
+def _fetch(name: str, what: str | None, as_json: bool) -> None:
+    from dvae.data.fetching import fetch_cifar10
+
+    if name != FETCH:
+        raise ConfigError(f"{what!r} is a word too many: dvae data describes one task or file, here {name}")
+    if what != "cifar10":
+        raise ConfigError(f"there is no data set {what!r} to fetch; there is cifar10")
+    folder = fetch_cifar10(progress=True)
+    if as_json:
+        answers.print_json({"folder": str(folder)})
+    else:
+        answers.remark(f"CIFAR-10 is in {folder}")
 
 
 def _dataset(path: Path | None, task: Task, size: int | None, seed: int) -> ScoredDags:

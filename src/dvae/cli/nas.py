@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 SHOWN = 10  # architectures in a table
 AT_ONCE = 2_000  # architectures scored before the file is written
+BLOCK = 1_000  # architectures sampled with one seed
 
 app = typer.Typer(
     name="nas",
@@ -367,14 +368,15 @@ def _architectures(path: Path, depth: int | None) -> list[ScoredDag]:
 
 
 def _distinct(task: Task, count: int, seed: int) -> list[Dag]:
-    """The first `count` distinct DAGs that the task's sampler gives, in a fixed order."""
+    """Distinct DAGs of the task's sampler; those of a smaller `count` are the first of those of a larger one."""
     found: dict[Dag, None] = {}
-    drawn, tries = count, 0
+    blocks = 0
     while len(found) < count:
-        found |= dict.fromkeys(task.sample(drawn, seed + 1_000_003 * tries))
-        tries += 1
-        if tries > 20:
-            raise TaskError(f"{task.name} has fewer than {count:,} architectures; ask for fewer")
+        before = len(found)
+        found |= dict.fromkeys(task.sample(BLOCK, seed + 1_000_003 * blocks))
+        blocks += 1
+        if len(found) == before:
+            raise TaskError(f"{task.name} has hardly more than {before:,} architectures; ask for fewer")
     return list(found)[:count]
 
 

@@ -156,9 +156,9 @@ def _strategy() -> str:
 def _draw(run: Path, rows: list[Row]) -> Path:
     from dvae.figures import save_dags
 
-    names = [f"number {place}" for place in range(1, len(rows))] + ["random"]
+    names = [f"{place}" for place in range(1, len(rows))] + ["random"]
     titles = [
-        f"{name}: {row.trained.accuracy:.1%}, {row.trained.size.parameters / 1000:,.1f}k parameters"
+        f"{name}: {row.trained.accuracy:.1%}, {row.trained.size.parameters / 1000:,.1f}k weights"
         for name, row in zip(names, rows, strict=True)
     ]
     dags = [row.dag for row in rows]

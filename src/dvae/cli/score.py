@@ -1,4 +1,4 @@
-"""`dvae score`: how well Bayesian networks explain a table of data."""
+"""`dvae score`: how well Bayesian networks explain a table of data, or how good DAGs are by another task's score."""
 
 from __future__ import annotations
 
@@ -17,19 +17,27 @@ if TYPE_CHECKING:
 
 
 def score(
-    dags: Annotated[Path, typer.Argument(metavar="DAGS", help="Networks over the columns of the table: a JSONL file.")],
+    dags: Annotated[
+        Path, typer.Argument(metavar="DAGS", help="Networks over the columns of the table, or DAGs of the task: JSONL.")
+    ],
     task: Annotated[
-        str, typer.Option("--task", metavar="TASK", help="asia, asia-bnlearn, or bn:FILE.csv for a table of yours.")
+        str, typer.Option("--task", metavar="TASK", help="bn:FILE.csv, asia, nasbench201, or another task with scores.")
     ],
     iss: Annotated[float, typer.Option("--iss", metavar="X", help="The imaginary sample size of BDe.")] = 1.0,
     json: options.Json = False,
 ) -> None:
     """Score Bayesian networks on discrete data: BIC, AIC, log-likelihood, K2 and BDe, higher is better.
 
+    DAGs of a benchmark (nasbench201, nasbench-graph:cora, enas6-surrogate) get its score.
+
     With --json, one object a network and line. Try: dvae score --task bn:my.csv networks.jsonl --json
     """
     from dvae.tasks.scores import SCORE_NAMES
+    from dvae.tasks.tables import table_of
 
+    if table_of(task) is None:
+        _score_by_task(dags, task, json)
+        return
     scores = _scores(task, iss)
     networks = _networks(dags, scores, task)
     columns = [scores.score_many(name, networks).tolist() for name in SCORE_NAMES]
@@ -43,6 +51,31 @@ def score(
         [(str(number), *(f"{value:.6f}" for value in row)) for number, row in enumerate(rows, start=1)],
         title=f"{answers.counted(len(networks), 'network')} on {rows_of_data} of {task}",
         header=("network", *SCORE_NAMES),
+    )
+
+
+def _score_by_task(path: Path, name: str, as_json: bool) -> None:
+    """Scores of a task that is not about Bayesian networks, if it has any."""
+    from dvae.tasks import EnasSurrogateTask
+
+    task = inputs.get_task(inputs.task_name(name))
+    try:
+        task.scores([])
+    except TaskError as error:
+        raise TaskError(f"{name!r} scores nothing: {error}") from None
+    items = inputs.read_dags(path, task)
+    scores = task.scores([item.dag for item in items])
+    if isinstance(task, EnasSurrogateTask):
+        fit = task.held_out
+        answers.remark(f"These are predictions of a random forest; on {fit.test:,} held-out DAGs r = {fit.r:.3f}.")
+    if as_json:
+        for value in scores:
+            print(json_format.dumps({"score": value}, allow_nan=False))
+        return
+    answers.print_table(
+        [(str(number), f"{value:.6g}") for number, value in enumerate(scores, start=1)],
+        title=f"{answers.counted(len(items), 'DAG')} of {task.name}",
+        header=("DAG", "score"),
     )
 
 

@@ -173,8 +173,10 @@ class _Trainer:
         config = self.config
         before, self.started = self.seconds, time.monotonic()
         ended: Ended = "epochs"
-        with progress_bar("supernet", total=config.epochs, unit="epochs", enabled=progress) as bar:
-            bar.skip(min(self.epoch, config.epochs))
+        # Where time is what runs out, it is also what is counted.
+        total, unit = (config.epochs, "epochs") if self.budget is None else (round(self.budget), None)
+        with progress_bar("supernet", total=total, unit=unit, enabled=progress) as bar:
+            bar.skip(min(self.epoch if self.budget is None else before, total))
             while self.epoch < config.epochs:
                 with seeded_dropout(config.seed, self.epoch, self.device):
                     loss, accuracy = self._child_epoch(before)
@@ -187,7 +189,8 @@ class _Trainer:
                     "learning_rate": float(self.optimizer.param_groups[0]["lr"]), "seconds": self.seconds,
                 }  # fmt: skip
                 self.history.append(row)
-                bar.update(loss=loss, validation=f"{row['watched']:.3f}")
+                advance = 1.0 if self.budget is None else self.seconds - bar.done
+                bar.update(advance, epoch=self.epoch, loss=loss, validation=f"{row['watched']:.3f}")
                 if self._out_of_time(before):
                     ended = "time-budget"
                     break

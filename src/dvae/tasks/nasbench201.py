@@ -20,10 +20,10 @@ from torch import Tensor
 
 from dvae.dag import Dag, DagBatch, ScoredDag
 from dvae.errors import FormatError, MissingError, TaskError
-from dvae.tasks.base import ModelHints, packed_rows
+from dvae.tasks.base import packed_rows
 from dvae.tasks.rules import FixedLengthRules
 from dvae.tasks.tables import data_folder
-from dvae.tasks.tabular import TabularTask
+from dvae.tasks.tabular import HINTS, TabularTask
 from dvae.tasks.vocabulary import END_INDEX, START_INDEX, Vocabulary
 
 OPERATIONS = ("none", "skip_connect", "nor_conv_1x1", "nor_conv_3x3", "avg_pool_3x3")
@@ -56,7 +56,7 @@ class NasBench201Task(TabularTask):
 
     vocabulary = Vocabulary(("input", "output", *OPERATIONS))
     max_nodes = len(CELL_EDGES) + 2
-    hints = ModelHints(aggregation="gated-sum-position", bidirectional=True, readout="sum")
+    hints = HINTS
     rules = FixedLengthRules(len(CELL_EDGES))
 
     def __init__(self, column: str = DEFAULT_COLUMN, file: str | None = None) -> None:

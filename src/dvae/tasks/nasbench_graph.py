@@ -16,10 +16,9 @@ from torch import Tensor
 
 from dvae.dag import Dag, DagBatch, ScoredDag
 from dvae.errors import FormatError, MissingError, TaskError
-from dvae.tasks.base import ModelHints
 from dvae.tasks.plain_pickle import read_table
 from dvae.tasks.rules import FixedLengthRules
-from dvae.tasks.tabular import TabularTask
+from dvae.tasks.tabular import HINTS, TabularTask
 from dvae.tasks.vocabulary import END_INDEX, START_INDEX, Vocabulary
 
 OPERATIONS = ("gat", "gcn", "gin", "cheb", "sage", "arma", "graph", "fc", "skip")
@@ -40,7 +39,7 @@ class NasBenchGraphTask(TabularTask):
 
     vocabulary = Vocabulary(("input", "output", *OPERATIONS))
     max_nodes = COUNT + 2
-    hints = ModelHints(aggregation="gated-sum-position", bidirectional=True, readout="sum")
+    hints = HINTS
     rules = FixedLengthRules(COUNT)
 
     def __init__(self, data: str) -> None:

@@ -11,7 +11,13 @@ import torch
 
 from dvae.dag import Dag, DagBatch, ScoredDag
 from dvae.errors import TaskError
-from dvae.tasks.base import Task
+from dvae.tasks.base import ModelHints, Task
+
+# Operations side by side know nothing of each other, so the newest one's state does not tell how far a decoder is: it
+# looks at the sum of all states. Position matters, as it says which operation is meant.
+HINTS = ModelHints(
+    aggregation="gated-sum-position", bidirectional=True, readout="sum", graph_state="sum", edge_context=True
+)
 
 
 class TabularTask(Task):
