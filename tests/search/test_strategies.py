@@ -18,7 +18,7 @@ TARGET = {("A", "T"), ("S", "L"), ("T", "E"), ("L", "E"), ("E", "X")}
 needs_botorch = pytest.mark.skipif(
     importlib.util.find_spec("botorch") is None, reason="BoTorch is not installed (extra: search)"
 )
-SMALL = TrustRegionConfig(candidates=60, points=60, centres=4)
+SMALL = TrustRegionConfig(candidates=30, generations=2, points=60, centres=4)
 
 
 def score(dag: Dag) -> float:

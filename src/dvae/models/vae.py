@@ -87,14 +87,23 @@ class VAE(nn.Module):
         return batch if prepare is None else cast(DagBatch, prepare(batch))
 
     def posterior(self, batch: DagBatch) -> Posterior:
-        vector = self.encoder(batch)
-        return Posterior(self.mean(vector), self.logvar(vector))
+        return self.posterior_of(self.encoder(batch))
+
+    def posterior_of(self, states: Tensor) -> Posterior:
+        """q(z | G) of the graphs with these states."""
+        return Posterior(self.mean(states), self.logvar(states))
 
     def forward(self, batch: DagBatch, noise: Tensor) -> Losses:
         """Both losses of each graph at z = mean + noise * deviation."""
         posterior = self.posterior(batch)
         decoder = cast(Decoder, self.decoder)
         return Losses(decoder.nll(posterior.moved(noise), batch), posterior.kl())
+
+    @torch.no_grad()
+    def graph_states(self, dags: Sequence[Dag] | DagBatch) -> Tensor:
+        """What the encoder knows of each DAG before the bottleneck: the posterior is linear in it."""  # batch feature
+        parts = [cast(Tensor, self.encoder(part)) for part in self._parts(dags)]
+        return torch.cat(parts) if parts else self.mean.weight.new_zeros(0, self.mean.weight.shape[1])
 
     @torch.no_grad()
     def encode(self, dags: Sequence[Dag] | DagBatch) -> Posterior:

@@ -1,16 +1,17 @@
 """Bayesian optimisation in a trust region of the latent space, over DAGs that really decode.
 
-Each round: a Gaussian process on the latents of scored DAGs; candidates by moving the best latents a little, decoding
-them, leaving out what is known, and encoding what came out, so that a candidate's latent is that of its own DAG; one
-sample of the process over the candidates, whose best are proposed (Thompson sampling). The region widens after
-improvements and narrows without them (Eriksson et al., TuRBO, NeurIPS 2019).
+Each round: a surrogate of the score (`surrogate`) learns from all that is known. Candidates come from moving good
+latents, by chance or by the difference of two others, decoding them, leaving out what is known, and encoding what came
+out, so that a candidate is judged as its own DAG; the most promising are moved again, some generations long. Half of a round are the
+candidates with the best expectation, each other is the best of one sample of the surrogate (Thompson sampling). The
+region widens after improvements and narrows without them (Eriksson et al., TuRBO, NeurIPS 2019).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -21,24 +22,32 @@ from dvae.errors import DvaeError, MissingError
 from dvae.models import VAE
 from dvae.search.archive import Archive, Evaluation
 from dvae.search.strategies import draw_seed, generator_state, restore_generator, valid_dags
+from dvae.search.surrogate import Surrogate
+
+NEIGHBOURS = 5
 
 
 @dataclass(frozen=True)
 class TrustRegionConfig:
     """Lengths are in standard deviations of the training latents."""
 
-    centres: int = 8  # the best DAGs, around which candidates are drawn
-    candidates: int = 600  # latents moved and decoded a round
-    first_length: float = 0.8
+    centres: int = 8  # the best DAGs, around which candidates are drawn, and as many others
+    pool: int = 200  # good DAGs from which the others, and differences, are taken
+    candidates: int = 200  # latents moved and decoded in a generation
+    generations: int = 3
+    first_length: float = 0.4
     shortest: float = 0.1
-    longest: float = 2.0
+    longest: float = 0.8
     patience: int = 3  # rounds without an improvement before the region narrows
-    points: int = 800  # scored DAGs the process learns from: the best half, the rest at random
+    points: int = 400  # scored DAGs the process learns from: the best half, the rest at random
     fit_every: int = 5  # rounds between fits of the process's own settings
+    greedy: float = 0.5  # share of a round that the process's mean chooses; each other DAG is one sample's best
 
     def __post_init__(self) -> None:
         check(0 < self.shortest <= self.first_length <= self.longest, "lengths must be in order and positive")
-        check(self.centres >= 1 and self.candidates >= 1 and self.points >= 2, "counts must be positive")
+        counts = (self.centres, self.pool - 1, self.candidates, self.generations, self.points - 1, self.fit_every)
+        check(all(count >= 1 for count in counts), "counts must be positive")
+        check(0 <= self.greedy <= 1, f"greedy is a share, not {self.greedy}")
 
 
 class TrustRegion:
@@ -55,6 +64,7 @@ class TrustRegion:
         self.stale = 0
         self.rounds = 0
         self.latents = torch.empty(0, vae.config.latent, dtype=torch.float64)
+        self.states = torch.empty(0, 0, dtype=torch.float64)
         self.settings: dict[str, Any] | None = None  # of the process, from the last fit
 
     def tell(self, evaluations: Iterable[Evaluation]) -> None:
@@ -62,7 +72,9 @@ class TrustRegion:
         new = self.archive.add(evaluations)
         if not new:
             return
-        self.latents = torch.cat([self.latents, self._encoded([evaluation.dag for evaluation in new])])
+        states, latents = self._encoded([evaluation.dag for evaluation in new])
+        self.latents = torch.cat([self.latents, latents])
+        self.states = torch.cat([self.states.reshape(-1, states.shape[1]), states])
         after = self.archive.best()
         if before is None or after is None or before.score is None or after.score is None:
             return
@@ -100,78 +112,106 @@ class TrustRegion:
     def ask(self, count: int) -> list[Dag]:
         if len(self.archive) < 2:
             raise DvaeError("a trust region needs at least two scored DAGs to start from: tell it some first")
-        dags = self._candidates(count)
-        if not dags:
-            return []
-        values = self._sampled_values(self._encoded(dags))
-        order = values.argsort(descending=True).tolist()
-        return self.archive.take([dags[place] for place in order], count)
-
-    def _candidates(self, count: int) -> list[Dag]:
-        """Distinct, valid, unknown DAGs around the best ones; wider where a narrow region holds too few."""
-        length, found = self.length, []
-        for _ in range(6):
-            moved = self._moved(length)
-            found += valid_dags(self.vae, self.vae.decode_batch(moved, greedy=True))
-            found += valid_dags(self.vae, self.vae.decode_batch(moved, seed=draw_seed(self.generator)))
-            found = self.archive.unknown(found)
-            if len(found) >= 4 * count:
-                break
-            length *= 1.5
-        return found
-
-    def _moved(self, length: float) -> Tensor:
-        """The best latents plus steps of many sizes, along all or along few dimensions."""  # candidate latent
-        scores = torch.tensor(self.archive.scores, dtype=torch.float64)
-        best = scores.topk(min(self.config.centres, len(scores))).indices
-        weights = torch.softmax(-0.5 * torch.arange(len(best), dtype=torch.float64), 0)
-        chosen = torch.multinomial(weights, self.config.candidates, replacement=True, generator=self.generator)
-        centres = self.latents[best[chosen]]
-        shape = centres.shape
-        noise = torch.randn(shape, generator=self.generator, dtype=torch.float64)
-        share = torch.rand(shape[0], 1, generator=self.generator, dtype=torch.float64)
-        mask = torch.rand(shape, generator=self.generator, dtype=torch.float64) < share.clamp(min=0.1)
-        size = length * torch.rand(shape[0], 1, generator=self.generator, dtype=torch.float64).clamp(min=0.1)
-        deviation = self.vae.latent_std.double().cpu()
-        return centres + size * noise * mask * deviation / share.clamp(min=0.1).sqrt()
-
-    def _sampled_values(self, candidates: Tensor) -> Tensor:
-        """One sample of the process at the candidates."""
-        from botorch.models import SingleTaskGP
-
-        points, targets = self._learning_set()
-        low, high = points.min(0).values, points.max(0).values
-        scale = (high - low).clamp(min=1e-9)
-        model = SingleTaskGP((points - low) / scale, targets[:, None], outcome_transform=None)
-        if self.settings is not None:
-            model.load_state_dict(self.settings)
-        if self.settings is None or self.rounds % self.config.fit_every == 0:
-            self._fit(model)
-        self.rounds += 1
-        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        with torch.random.fork_rng(devices=[]):
             torch.manual_seed(draw_seed(self.generator))
-            sample: Tensor = model.posterior((candidates - low) / scale).rsample()[0, :, 0]
-        return sample
+            surrogate = self._surrogate()
+            found = self._candidates(surrogate, count)
+            chosen = self._chosen(surrogate, found, min(count, len(found.dags)))
+        return self.archive.take([found.dags[place] for place in chosen], count)
 
-    def _fit(self, model: Any) -> None:
-        from botorch.fit import fit_gpytorch_mll
-        from gpytorch.mlls import ExactMarginalLogLikelihood
-
-        likelihood = ExactMarginalLogLikelihood(model.likelihood, model)
-        fit_gpytorch_mll(likelihood, optimizer_kwargs={"options": {"maxiter": 60}})
-        kept = ("likelihood", "mean_module", "covar_module")
-        self.settings = {key: value.clone() for key, value in model.state_dict().items() if key.startswith(kept)}
-
-    def _learning_set(self) -> tuple[Tensor, Tensor]:
-        """Latents and targets. What matters is how far a DAG is from the best: gaps are taken by their logarithm."""
+    def _surrogate(self) -> Surrogate:
         scores = torch.tensor(self.archive.scores, dtype=torch.float64)
         best = scores.topk(min(self.config.points // 2, len(scores))).indices
         rest = torch.randperm(len(scores), generator=self.generator)[: self.config.points - len(best)]
-        chosen = torch.cat([best, rest]).unique()
-        gaps = scores.max() - scores[chosen]
-        unit = gaps[gaps > 0].quantile(0.1).clamp(min=1e-12) if (gaps > 0).any() else torch.tensor(1.0)
-        targets = -torch.log1p(gaps / unit)
-        return self.latents[chosen], (targets - targets.mean()) / targets.std().clamp(min=1e-9)
+        surrogate = Surrogate(self.states, self.latents, scores, torch.cat([best, rest]).unique())
+        self.settings = surrogate.prepare(self.settings, fit=self.rounds % self.config.fit_every == 0)
+        self.rounds += 1
+        return surrogate
 
-    def _encoded(self, dags: list[Dag]) -> Tensor:
-        return self.vae.encode(dags).mean.double().cpu()
+    def _candidates(self, surrogate: Surrogate, count: int) -> _Candidates:
+        """Distinct, valid, unknown DAGs around promising ones; wider where a narrow region holds too few."""
+        known = torch.tensor(self.archive.scores, dtype=torch.float64)
+        good = self.latents[known.topk(min(self.config.pool, len(known))).indices]
+        found = _Candidates([], self.states[:0], self.latents[:0])
+        promising, length = good, self.length
+        for generation in range(1, 2 * self.config.generations + 1):
+            moved = self._moved(self._centres(promising, good), good, length)
+            decoded = valid_dags(self.vae, self.vae.decode_batch(moved, greedy=True))
+            decoded += valid_dags(self.vae, self.vae.decode_batch(moved, seed=draw_seed(self.generator)))
+            fresh = self.archive.unknown([*found.dags, *decoded])[len(found.dags) :]
+            if fresh:
+                found = found.joined(_Candidates(fresh, *self._encoded(fresh)))
+                order = surrogate.values(found.states, found.latents)[0].argsort(descending=True)
+                promising = found.latents[order[: self.config.pool]]
+            enough = len(found.dags) >= 4 * count
+            if enough and generation >= self.config.generations:
+                break
+            length *= 1.0 if enough else 1.5
+        return found
+
+    def _centres(self, promising: Tensor, good: Tensor) -> Tensor:
+        """The best candidates and known DAGs, and some others of both, so that the search does not narrow too soon."""
+        half = self.config.centres // 2
+        everyone = torch.cat([promising, good])
+        others = everyone[torch.randperm(len(everyone), generator=self.generator)[: self.config.centres]]
+        return torch.cat([promising[:half], good[:half], others])
+
+    def _moved(self, centres: Tensor, good: Tensor, length: float) -> Tensor:
+        """The centres plus steps: half of them random, half the differences of two good DAGs that are close.
+
+        What a change of a DAG does to its latent depends little on the rest of the DAG, where graph states are sums
+        over nodes: the difference of two DAGs, added to a third, changes it in the same way.
+        """  # candidate latent
+        chosen = torch.randint(len(centres), (self.config.candidates,), generator=self.generator)
+        deviation = self.vae.latent_std.double().cpu()
+        half = self.config.candidates // 2
+        steps = torch.cat([self._random_steps(half, length), self._differences(good / deviation, len(chosen) - half)])
+        return centres[chosen] + steps * deviation
+
+    def _random_steps(self, count: int, length: float) -> Tensor:
+        """Of many sizes, along all or along few dimensions."""
+        shape = (count, self.latents.shape[1])
+        noise = torch.randn(shape, generator=self.generator, dtype=torch.float64)
+        share = torch.rand(count, 1, generator=self.generator, dtype=torch.float64).clamp(min=0.1)
+        mask = torch.rand(shape, generator=self.generator, dtype=torch.float64) < share
+        size = length * torch.rand(count, 1, generator=self.generator, dtype=torch.float64).clamp(min=0.1)
+        return size * noise * mask / share.sqrt()
+
+    def _differences(self, good: Tensor, count: int) -> Tensor:
+        distances = torch.cdist(good, good).fill_diagonal_(torch.inf)
+        near = distances.topk(min(NEIGHBOURS, len(good) - 1), largest=False).indices
+        first = torch.randint(len(good), (count,), generator=self.generator)
+        second = near[first, torch.randint(near.shape[1], (count,), generator=self.generator)]
+        return good[second] - good[first]
+
+    def _chosen(self, surrogate: Surrogate, found: _Candidates, count: int) -> list[int]:
+        """The places of `count` candidates: the best by expectation, then the best of one sample each."""
+        if not count:
+            return []
+        greedy = round(count * self.config.greedy)
+        mean, samples = surrogate.values(found.states, found.latents, count - greedy)
+        chosen: list[int] = mean.topk(greedy).indices.tolist()
+        for sample in samples:
+            sample[chosen] = -torch.inf
+            chosen.append(int(sample.argmax()))
+        return chosen
+
+    def _encoded(self, dags: list[Dag]) -> tuple[Tensor, Tensor]:
+        """The graph states and the latents of DAGs."""
+        states = self.vae.graph_states(dags)
+        with torch.no_grad():
+            latents = self.vae.posterior_of(states).mean
+        return states.double().cpu(), latents.double().cpu()
+
+
+class _Candidates(NamedTuple):
+    dags: list[Dag]
+    states: Tensor  # DAG feature
+    latents: Tensor  # DAG latent
+
+    def joined(self, others: _Candidates) -> _Candidates:
+        return _Candidates(
+            self.dags + others.dags,
+            torch.cat([self.states, others.states]),
+            torch.cat([self.latents, others.latents]),
+        )
