@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from dvae.nas.config import FULL, NetworkConfig
 from dvae.nas.counting import Size, size_of
 from dvae.nas.network import channels_last, fixed_network
 from dvae.nas.schedules import Schedule
+from dvae.nas.scoring import convolutions
 from dvae.progress import progress_bar
 
 log = logging.getLogger("dvae")
@@ -169,7 +169,9 @@ class _Trainer:
         before, started = self.seconds, time.monotonic()
         saved = started
         accuracy = self.history[-1].get("accuracy") if self.history else None
-        with _fast_convolutions(), progress_bar("training", recipe.epochs, "epochs", progress) as bar:
+        # Shapes never change in training, so it pays to try all algorithms once.
+        fast = convolutions(benchmark=True, deterministic=False)
+        with fast, progress_bar("training", recipe.epochs, "epochs", progress) as bar:
             bar.skip(self.epoch)
             while self.epoch < recipe.epochs:
                 with seeded_dropout(recipe.seed, self.epoch, self.device):
@@ -257,17 +259,6 @@ class _Trainer:
         }  # fmt: skip
         record = provenance.record(self.recipe.seed, to_mapping(self.recipe))
         write_json(self.folder / RESULT, {"dag": {"types": dag.types, "edges": dag.edges}, **summary, "record": record})
-
-
-@contextlib.contextmanager
-def _fast_convolutions() -> Iterator[None]:
-    """Shapes never change in training, so it pays to try all algorithms once."""
-    before = torch.backends.cudnn.benchmark
-    torch.backends.cudnn.benchmark = True
-    try:
-        yield
-    finally:
-        torch.backends.cudnn.benchmark = before
 
 
 def _maybe_path(folder: str | Path | None) -> Path | None:

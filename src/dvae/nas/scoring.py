@@ -8,8 +8,9 @@ and of 6-layer architectures it has but 72 different forms.
 
 from __future__ import annotations
 
+import contextlib
 import copy
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
 import torch
@@ -60,11 +61,23 @@ def count_correct(
     network = inference_copy(network)
     dtype = network.classifier.weight.dtype
     correct = torch.zeros(len(architectures), dtype=torch.int64, device=network.classifier.weight.device)
-    with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True):
+    with convolutions(benchmark=False, deterministic=True):
         for images, labels in parts:
             walk = _Walk(network, architectures, labels, correct, bar)
             walk.down([network.start(images.to(dtype))], range(len(architectures)))
     return correct
+
+
+@contextlib.contextmanager
+def convolutions(*, benchmark: bool, deterministic: bool) -> Iterator[None]:
+    """How CUDA chooses algorithms: by trying them (fast, for shapes that stay), and only those that repeat exactly."""
+    cudnn = torch.backends.cudnn
+    before = cudnn.benchmark, cudnn.deterministic
+    cudnn.benchmark, cudnn.deterministic = benchmark, deterministic
+    try:
+        yield
+    finally:
+        cudnn.benchmark, cudnn.deterministic = before
 
 
 def inference_copy(network: MacroNetwork) -> MacroNetwork:

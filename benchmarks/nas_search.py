@@ -1,0 +1,153 @@
+"""Evaluations that a search needs on tabular benchmarks, where every true score is known.
+
+    python benchmarks/nas_search.py nasbench201=RUN nasbench-graph:arxiv=RUN --seeds 20 --json
+
+Each RUN is a model trained on the benchmark's DAGs without their scores (`dvae train --task nasbench201 --run RUN`).
+Every strategy starts from the same few random DAGs, which count as evaluations. The target is a score that one in a
+thousand of all DAGs reach; uniform random sampling without replacement stands beside the others, and what it needs on
+average is known exactly: (all + 1) / (good + 1).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "src"))
+
+import dvae
+from dvae import provenance
+from dvae.dag import Dag
+from dvae.search import Archive, Evaluation, Evolution, Strategy, TrustRegion
+from dvae.tasks import NasBenchGraphTask, TabularTask
+from dvae.tasks.nasbench_graph import tree_dag
+
+TOP = 0.001
+
+
+class UniformSampling:
+    """DAGs of the benchmark, each as likely as any other, none twice."""
+
+    def __init__(self, archive: Archive, task: TabularTask, seed: int) -> None:
+        self.archive = archive
+        order = torch.randperm(len(task.entries), generator=torch.Generator().manual_seed(seed)).tolist()
+        self.dags = [task.entries[place].dag for place in order]
+
+    def ask(self, count: int) -> list[Dag]:
+        found: list[Dag] = []
+        while self.dags and len(found) < count:
+            found += self.archive.take([self.dags.pop()], 1)
+        return found
+
+    def tell(self, evaluations: Iterable[Evaluation]) -> None:
+        self.archive.add(evaluations)
+
+
+class TreeEvolution(Evolution):
+    """Evolution that also hangs an operation of a tree elsewhere, which adding or taking one edge cannot do."""
+
+    def _changed(self, dag: Dag) -> Dag:
+        if self._draw(2) == 0:
+            return super()._changed(dag)
+        before = dag.predecessors()[1:-1]
+        parents = [sources[-1] for sources in before]
+        place = self._draw(len(parents))
+        parents[place] = self._draw(place + 1)
+        child = tree_dag(tuple(parents), dag.types[1:-1])
+        return child if self.archive.task.is_valid(child) else dag
+
+
+def search(
+    strategy: Strategy, task: TabularTask, start: list[Dag], budget: int, each: int, target: float
+) -> dict[str, Any]:
+    """Asks and tells until the target is found or the budget is spent; the start counts."""
+    begun = time.perf_counter()
+    spent, found, best = 0, None, -float("inf")
+    curve: list[float] = []
+    dags = start
+    while dags and found is None:
+        scores = task.scores(dags)
+        strategy.tell([Evaluation(dag, score) for dag, score in zip(dags, scores, strict=True)])
+        for score in scores:
+            spent += 1
+            best = max(best, score)
+            curve.append(best)
+            if found is None and score >= target:
+                found = spent
+        dags = strategy.ask(min(each, budget - spent)) if spent < budget else []
+    seconds = time.perf_counter() - begun
+    kept = {str(place): curve[place - 1] for place in (20, 50, 100, 200, 400) if place <= len(curve)}
+    return {"best": best, "evaluations_to_target": found, "spent": spent, "best_after": kept, "seconds": seconds}
+
+
+def benchmark(name: str, run: str, options: argparse.Namespace) -> dict[str, Any]:
+    vae = dvae.load(run)
+    task = dvae.tasks.get(name)
+    assert isinstance(task, TabularTask), f"{name} is no tabular benchmark"
+    target = task.best(TOP)
+    good = sum(entry.score is not None and entry.score >= target for entry in task.entries)
+    evolution = TreeEvolution if isinstance(task, NasBenchGraphTask) else Evolution
+    makers: dict[str, Callable[[Archive, int], Strategy]] = {
+        "trust-region": lambda archive, seed: TrustRegion(vae, archive, seed=seed),
+        "evolution": lambda archive, seed: evolution(archive, seed=seed),
+        "uniform": lambda archive, seed: UniformSampling(archive, task, seed + 1000),
+    }
+    rows: list[dict[str, Any]] = []
+    for seed in range(options.seeds):
+        start = list(dict.fromkeys(task.sample(2 * options.start, seed=seed)))[: options.start]
+        for strategy in options.strategies.split(","):
+            searcher = makers[strategy](Archive(task), seed)
+            result = search(searcher, task, start, options.budget, options.each, target)
+            rows.append({"task": name, "strategy": strategy, "seed": seed, **result})
+            print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
+    summary = {
+        strategy: summarised([row for row in rows if row["strategy"] == strategy], options.budget)
+        for strategy in makers
+    }
+    facts = {"dags": len(task.entries), "target": target, "good": good, "optimum": task.best(1 / len(task.entries))}
+    expected = (len(task.entries) + 1) / (good + 1)
+    return {"task": name, **facts, "expected_of_uniform": expected, "summary": summary, "rows": rows}
+
+
+def summarised(rows: list[dict[str, Any]], budget: int) -> dict[str, Any]:
+    """Medians count a search that did not reach the target as more than the budget."""
+    needed = [row["evaluations_to_target"] or float("inf") for row in rows]
+    middle = statistics.median(needed) if needed else float("inf")
+    return {
+        "reached": sum(value <= budget for value in needed),
+        "of": len(rows),
+        "median_evaluations": middle if middle <= budget else f"more than {budget}",
+        "median_best": statistics.median(row["best"] for row in rows) if rows else None,
+        "median_seconds": statistics.median(row["seconds"] for row in rows) if rows else None,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="+", metavar="TASK=RUN")
+    parser.add_argument("--strategies", default="trust-region,evolution,uniform")
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--budget", type=int, default=400)
+    parser.add_argument("--each", type=int, default=10, help="DAGs asked for at once")
+    parser.add_argument("--start", type=int, default=20, help="random DAGs scored first")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    parts = [benchmark(*text.rsplit("=", 1), options) for text in options.runs]
+    report = {
+        "benchmark": "nas_search", "top": TOP, "budget": options.budget, "start": options.start, "each": options.each,
+        "tasks": parts, "record": provenance.record(0),
+    }  # fmt: skip
+    print(json.dumps(report if options.json else {part["task"]: part["summary"] for part in parts}, indent=2))
+
+
+if __name__ == "__main__":
+    main()
