@@ -43,9 +43,10 @@ def test_a_tower_lies_down(enas: Space, asia: Space) -> None:
     assert tall.width > tall.height
     (first, *_, last) = [tall.centres[node] for node in range(8)]
     assert first[0] < last[0]
-    flat = frame(asia.known.dags[0], style_for(asia.task), asia.task)
-    nodes = flat.centres
-    assert all(nodes[u][1] < nodes[v][1] for u, v in flat.routes)
+    fan = Dag(("A", "S", "T", "L", "B", "E", "X", "D"), tuple((0, child) for child in range(1, 8)))
+    flat = frame(fan, style_for(asia.task), asia.task)
+    assert flat.width > flat.height
+    assert all(flat.centres["A"][1] < flat.centres[child][1] for child in fan.types[1:])
 
 
 def test_small_pictures_of_networks_keep_their_variables_in_place(asia: Space) -> None:

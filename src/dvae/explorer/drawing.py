@@ -28,7 +28,7 @@ Name = object  # of a node: what `walking.identities` gives
 REMEMBERED = 4096
 EDGE = "#7f8da1"  # seen on light and on dark ground
 LEAST_LENGTH = 1e-6
-TOWER = 2.2  # height to width from which on a drawing is turned
+TOWER = 1.15  # height to width from which on a drawing is turned: the page has more width than height
 ON_THE_LINE = 1.5  # pixels; controls this near to the straight line are left out
 
 
@@ -134,7 +134,7 @@ def _arrangement(dag: Dag, task: Task) -> Arrange:
 
 
 def _frame(dag: Dag, boxes: Sequence[Box], names: Sequence[Name]) -> Frame:
-    """Top to bottom or, where that would be a tower, from left to right."""
+    """From left to right; top to bottom where that is wider."""
     layout = layered(dag, boxes)
     sideways = layout.height > TOWER * layout.width
     if sideways:
