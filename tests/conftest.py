@@ -12,6 +12,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: tests
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says in a line of its own that the page was not tested in a browser: nobody reads dots."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = {str(report.longrepr[2]) for report in skipped if isinstance(report.longrepr, tuple)}
+    for reason in sorted(reason for reason in reasons if "DVAE_BROWSER" in reason):
+        terminalreporter.write_line(reason.removeprefix("Skipped: "), yellow=True)
+
+
 @pytest.fixture
 def shared_data() -> Path:
     """The data sets of ../shared (or DVAE_DATA)."""

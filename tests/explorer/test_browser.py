@@ -276,6 +276,9 @@ OVERLAPS = """() => {
 
 @pytest.mark.slow
 def test_twenty_thousand_points_load_quickly(browser: Any, asia: Space) -> None:
+    """In under three seconds, in a browser that draws in software, on a machine with nothing else to do."""
+    if os.getloadavg()[0] > (os.cpu_count() or 1):
+        pytest.skip("the machine is busy with other things: seconds would say nothing about the page")
     dags = asia.task.sample(20_000, seed=2)
     space = Space.of(asia.vae, DagSet(tuple(dags), tuple(asia.task.scores(dags))), "large")
     with served(PageModel(space)) as page:

@@ -11,6 +11,7 @@ import typer
 
 from dvae.cli import options
 from dvae.errors import ConfigError, DvaeError, MissingError
+from dvae.progress import progress_bar
 
 if TYPE_CHECKING:
     from dvae.dag import DagSet
@@ -44,7 +45,8 @@ def explore(
 
     studies = [explorer.open_study(address) for address in study or []]
     vae = runs.load_model(run, device)
-    known, source = _known(run, vae, points)
+    with progress_bar("Reading the DAGs of the map"):
+        known, source = _known(run, vae, points)
     space = explorer.Space.of(vae, known, run.resolve().name, source)
     app = explorer.make_app(explorer.PageModel(space, studies), host=host)
     server = _server(app, host, port)
