@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dvae.nas import SharedWeightAccuracy
 
 ARCHITECTURES = 1_500
+SAMPLED = 6_000  # more, without a score
 TOP = 3
 BUDGET = 200
 # Shares of the time; what is left goes to starting up and drawing.
@@ -45,7 +46,7 @@ def demo(
     if fresh and run.is_dir():
         for name in ("supernet", "model", "trained"):
             shutil.rmtree(run / name, ignore_errors=True)
-        for name in ("architectures.jsonl", "found.jsonl"):
+        for name in ("architectures.jsonl", "space.jsonl", "found.jsonl"):
             (run / name).unlink(missing_ok=True)
     # So small networks gain little from a second thread, and lose much where another program wants the core.
     torch.set_num_threads(1)
@@ -74,6 +75,7 @@ def demo(
     nas_training.print_rows(rows, title=f"The top {TOP} and a random one, trained; {time.monotonic() - begun:.0f} s")
     answers.remark(f"Drawn, with their accuracies: {picture}")
     answers.remark("What to try next:")
+    answers.remark(f"  dvae evaluate {run / 'model'}")
     answers.remark("  dvae data fetch cifar10    # 170 MB; then, with a GPU:")
     answers.remark("  dvae nas train-supernet runs/cifar --data cifar10 --minutes 30")
 
@@ -125,21 +127,28 @@ def _scored(run: Path, meter: SharedWeightAccuracy, count: int) -> list[ScoredDa
 
 
 def _model(run: Path, scored: list[ScoredDag], seconds: float) -> VAE:
-    """A small D-VAE of the architectures."""
-    from dvae.models import build, load, storage
+    """A small D-VAE of the architectures, in a folder as `dvae train` writes it."""
+    from dvae.cli import runs
+    from dvae.dag import write_jsonl
+    from dvae.models import ModelConfig, storage
     from dvae.tasks import EnasTask
-    from dvae.training import TrainingConfig, checkpoint, fit
+    from dvae.training import TrainingConfig, fit
 
-    folder = run / "model"
+    folder, space = run / "model", run / "space.jsonl"
     if (folder / storage.WEIGHTS).is_file():
-        return load(folder)
+        return runs.load_model(folder, "auto")
     answers.remark("3. Learning a continuous space of architectures with D-VAE ...")
-    vae = build("dvae", EnasTask(6), hidden=64, latent=16, readout="sum")
-    config = TrainingConfig(epochs=400, batch_size=64, learning_rate=3e-3, time_budget=seconds)
     # Sampling costs nothing, so the space is learned from more architectures than were scored.
-    dags = [item.dag for item in scored] + EnasTask(6).sample(8_000, seed=1)
-    resume = (folder / checkpoint.FILE).is_file()
-    fit(vae, dags, config=config, run=folder, resume=resume, progress=True)
+    write_jsonl(space, [*scored, *EnasTask(6).sample(SAMPLED, seed=1)])
+    settings = runs.RunConfig(
+        task="enas6", data=str(space.absolute()), model=ModelConfig(hidden=64, latent=16, readout="sum"),
+        training=TrainingConfig(epochs=400, batch_size=64, learning_rate=3e-3, time_budget=seconds),
+    )  # fmt: skip
+    runs.write(folder, settings)
+    vae = settings.new_model(EnasTask(6))
+    resume = (folder / runs.CHECKPOINT).is_file()
+    train = settings.dataset(EnasTask(6)).train
+    fit(vae, train, config=settings.training, run=folder, resume=resume, device="auto", progress=True)
     return vae
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from dvae.dag import ScoredDag
-from dvae.errors import ConfigError
+from dvae.dag import Dag, ScoredDag
+from dvae.errors import ConfigError, DagError
 from dvae.models import VAE
-from dvae.nas import SharedWeightAccuracy
+from dvae.nas import Architecture, SharedWeightAccuracy
 from dvae.progress import progress_bar
 from dvae.search import Archive, Evaluation, Evolution, RandomSearch, Strategy, TrustRegion
 
@@ -41,12 +41,23 @@ def searched(
             dags = asker.ask(max(count, LEAST_WARM) if cold else count)
             if not dags:
                 break
-            scores = meter.many(dags, progress=False)
-            searcher.tell([Evaluation(dag, score) for dag, score in zip(dags, scores, strict=True)])
-            found += map(ScoredDag, dags, scores)
+            networks = [dag for dag in dags if _is_network(dag)]
+            scores = meter.many(networks, progress=False)
+            searcher.tell(Evaluation(dag, score) for dag, score in zip(networks, scores, strict=True))
+            searcher.tell(Evaluation(dag, None) for dag in dags if not _is_network(dag))
+            found += map(ScoredDag, networks, scores)
             best = archive.best()
             bar.update(len(dags), best="" if best is None or best.score is None else f"{best.score:.4f}")
     return found
+
+
+def _is_network(dag: Dag) -> bool:
+    """The task allows an input and an output with nothing between them; that is no network to score."""
+    try:
+        Architecture.from_dag(dag)
+    except DagError:
+        return False
+    return True
 
 
 def _strategy(name: str, vae: VAE, archive: Archive, seed: int) -> Strategy:
