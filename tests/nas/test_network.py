@@ -12,6 +12,7 @@ from dvae.errors import ConfigError, DagError
 from dvae.nas.architecture import Architecture
 from dvae.nas.config import FULL, NetworkConfig, reductions_after, stage_of
 from dvae.nas.counting import count_parameters, size_of
+from dvae.nas.layers import Reduction
 from dvae.nas.network import MacroNetwork, fixed_network, sliced, supernet
 from dvae.tasks.enas import LAYERS
 from nas.examples import TINY, some_architectures, some_images
@@ -107,6 +108,24 @@ def test_every_operation_keeps_its_shape_and_every_depth_ends_in_classes() -> No
         skips = tuple(tuple(range(layer)) for layer in range(depth))
         network = fixed_network(Architecture(operations, skips), SETTINGS["concat"])
         assert network(some_images(side=9)).shape == (6, 10)
+
+
+@pytest.mark.parametrize("side", [8, 9])
+def test_a_reduction_sees_even_pixels_and_those_beside_them(side: int) -> None:
+    config = NetworkConfig(width=2, channels=1)
+    reduction = Reduction(1, 2, config)
+    reduction.normalisation = nn.Identity()  # type: ignore[assignment]
+    nn.init.ones_(reduction.even.weight)
+    nn.init.ones_(reduction.odd.weight)
+    image = torch.arange(1.0, side * side + 1).reshape(1, 1, side, side)
+    even, odd = reduction(image)[0]
+    half = -(-side // 2)
+    assert even.shape == odd.shape == (half, half)
+    for row in range(half):
+        for column in range(half):
+            assert even[row, column] == image[0, 0, 2 * row, 2 * column]
+            inside = 2 * row + 1 < side and 2 * column + 1 < side
+            assert odd[row, column] == (image[0, 0, 2 * row + 1, 2 * column + 1] if inside else 0)
 
 
 def test_a_skip_input_changes_the_output() -> None:

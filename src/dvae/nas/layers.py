@@ -98,12 +98,14 @@ class Reduction(nn.Module):
     def __init__(self, width_in: int, width_out: int, config: NetworkConfig) -> None:
         super().__init__()
         self.even = nn.Conv2d(width_in, width_out // 2, 1, stride=2, bias=False)
-        self.odd = nn.Conv2d(width_in, width_out - width_out // 2, 1, stride=2, bias=False)
+        self.odd = nn.Conv2d(width_in, width_out - width_out // 2, 1, bias=False)
         self.normalisation = normalisation(width_out, config)
 
     def forward(self, value: Tensor) -> Tensor:
-        shifted = F.pad(value, (0, 1, 0, 1))[:, :, 1:, 1:]
-        reduced: Tensor = self.normalisation(torch.cat([self.even(value), self.odd(shifted)], dim=1))
+        beside = value[:, :, 1::2, 1::2]
+        if value.shape[2] % 2 or value.shape[3] % 2:  # the last pixel has nothing beside it
+            beside = F.pad(beside, (0, value.shape[3] % 2, 0, value.shape[2] % 2))
+        reduced: Tensor = self.normalisation(torch.cat([self.even(value), self.odd(beside)], dim=1))
         return reduced
 
 
