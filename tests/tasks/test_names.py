@@ -15,6 +15,9 @@ TASKS: dict[str, Task] = {
     "asia": get("asia"),
     "bn": get("bn:rain, sprinkler,wet"),
     "generic": GenericTask("g", ("<start>", "<end>", "a", 3), 6, virtual_start=True, virtual_end=True),
+    "nasbench201": get("nasbench201"),
+    "nasbench-graph": get("nasbench-graph:cora"),
+    "enas6-surrogate": get("enas6-surrogate"),
     "raw": RawTask(5, 6),
     "raw, with hints": RawTask(10, 10, BayesNetTask.hints),
 }

@@ -40,7 +40,7 @@ class NasBenchGraphTask(TabularTask):
     vocabulary = Vocabulary(("input", "output", *OPERATIONS))
     max_nodes = COUNT + 2
     hints = HINTS
-    rules = FixedLengthRules(COUNT)
+    rules = FixedLengthRules(COUNT, idle=vocabulary.index_of["skip"])
 
     def __init__(self, data: str) -> None:
         if data not in DATA_SETS:

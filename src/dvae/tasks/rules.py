@@ -64,9 +64,10 @@ class EachOnceRules(ConnectedRules):
 
 @dataclass(frozen=True)
 class FixedLengthRules(ConnectedRules):
-    """As `ConnectedRules`, and exactly `inner` nodes between start and end."""
+    """As `ConnectedRules`, and exactly `inner` nodes between start and end, not all of them of the type `idle`."""
 
     inner: int
+    idle: int | None = None
 
     def allowed_types(self, types: Tensor, num_types: int) -> Tensor:
         allowed = types.new_ones(types.shape[0], num_types, dtype=torch.bool)
@@ -74,4 +75,6 @@ class FixedLengthRules(ConnectedRules):
         allowed[:, :] = not ends
         allowed[:, START_INDEX] = False
         allowed[:, END_INDEX] = ends
+        if self.idle is not None and types.shape[1] == self.inner:
+            allowed[:, self.idle] &= (types[:, 1:] != self.idle).any(1)
         return allowed
