@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from dvae.dag import Dag
 from dvae.errors import MissingError, StudyError
 from dvae.explorer import PageModel, RequestError, Space, open_study
 from dvae.explorer.studies import MEAN_OVER, Scored, baselines, running_best, running_mean, snapshot, top_distinct
@@ -62,6 +63,15 @@ def test_a_growing_study_is_read_again_after_a_second(asia: Space, make_study: M
 def test_proposals_lie_where_the_model_encodes_them(asia: Space, make_study: MakeStudy) -> None:
     model = PageModel(asia, [make_study([1.0, 2.0])])
     assert model.trial_latents(0).sub(asia.latents[:2]).abs().max() < 1e-5
+
+
+def test_proposals_that_the_model_cannot_hold_are_left_out(asia: Space, make_study: MakeStudy) -> None:
+    study = make_study([1.0, 2.0])
+    assert isinstance(study.ledger, MemoryLedger)
+    extend(study.ledger, (Dag(("unknown",)),), [3.0])
+    model = PageModel(asia, [study])
+    assert len(model.study(0).scored) == 3
+    assert len(model.trial_latents(0)) == 2
 
 
 def test_other_studies_stand_beside_the_chosen_one(asia: Space, make_study: MakeStudy) -> None:

@@ -299,6 +299,8 @@ def _searching(app: Dash, model: PageModel) -> None:
         Output("top", "children"), Output("map", "figure", allow_duplicate=True), Output("shown-trials", "data"),
         Input("clock", "n_intervals"), Input("study", "value"), Input("tab", "value"), Input("plane", "value"),
         State("shown-trials", "data"), ticks, prevent_initial_call=True,
+        # A tick while the answer is under way would throw that answer away, and a slow one would never come.
+        running=[(Output("clock", "disabled"), True, False)],
     )  # fmt: skip
     def follow(_: Any, number: Any, tab: Any, plane: Any, before: Any, ticked: Any) -> Any:
         patch = Patch()

@@ -228,6 +228,12 @@ def current_trace(x: float, y: float) -> Trace:
     }
 
 
+def empty_chart() -> Figure:
+    """What a chart shows before there is anything to show."""
+    hidden = {"visible": False}
+    return {"data": [], "layout": {**_plain(), "xaxis": hidden, "yaxis": hidden}}
+
+
 def walk_chart(scores: Sequence[float | None], here: int) -> Figure:
     """Scores along a walk, with a line where it stands."""
     steps = list(range(len(scores)))
@@ -340,7 +346,13 @@ def _plain() -> dict[str, Any]:
 
 
 def _axis() -> dict[str, Any]:
-    return {"zeroline": False, "gridcolor": "rgba(123,135,152,0.16)", "tickfont": {"size": 11}}
+    return {
+        "zeroline": False,
+        "gridcolor": "rgba(123,135,152,0.16)",
+        "tickfont": {"size": 11},
+        "exponentformat": "none",
+        "separatethousands": True,
+    }
 
 
 def _raster(places: Floats, weights: Floats, edges: Sequence[Floats]) -> Floats:

@@ -397,7 +397,7 @@ def _search_panel(space: Space, study_names: list[str]) -> html.Div:
                     _export("export-top", space),
                 ],
             ),
-            html.Div(id="top", className="table-frame"),
+            html.Div(html.P("Reading the study …", className="hint waiting"), id="top", className="table-frame"),
         ]
     return html.Div(id="panel-Search", className="panel", hidden=True, children=body)
 
@@ -414,7 +414,7 @@ def _export(name: str, space: Space) -> dcc.Dropdown:
 
 
 def _chart(name: str, frame: str) -> html.Div:
-    chart = dcc.Graph(id=name, config=CHART_OPTIONS, responsive=True, className="chart")
+    chart = dcc.Graph(id=name, figure=charts.empty_chart(), config=CHART_OPTIONS, responsive=True, className="chart")
     return html.Div(chart, id=f"{name}-frame", className=frame)
 
 

@@ -219,11 +219,16 @@ class _Watched:
     def latents(self, space: Space) -> Tensor:
         scored = self.look().scored
         with self._lock:
-            for trial in scored:
-                if trial.number not in self._latents:
-                    try:
-                        self._latents[trial.number] = space.encode([trial.dag])[0]
-                    except (TaskError, DagError):
-                        self._latents[trial.number] = None
+            new = [trial for trial in scored if trial.number not in self._latents]
+            for trial, latent in zip(new, _encoded(space, [trial.dag for trial in new]), strict=True):
+                self._latents[trial.number] = latent
             found = [latent for trial in scored if (latent := self._latents[trial.number]) is not None]
         return torch.stack(found) if found else torch.empty(0, space.latent_size)
+
+
+def _encoded(space: Space, dags: Sequence[Dag]) -> list[Tensor | None]:
+    """The latents of DAGs, all at once; one by one where the model cannot hold some of them, which get None."""
+    try:
+        return list(space.encode(dags))
+    except (TaskError, DagError):
+        return [None] if len(dags) == 1 else [latent for dag in dags for latent in _encoded(space, [dag])]

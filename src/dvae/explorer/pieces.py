@@ -102,6 +102,8 @@ def end_card(space: Space, finding: Finding | None, name: str) -> list[Any]:
 
 def top_rows(space: Space, snapshot: Snapshot, ticked: set[int]) -> list[html.Div]:
     """The table of a study's best DAGs, a box to tick in every row."""
+    if not snapshot.top:
+        return [html.Div("Nothing has a score yet.", className="hint waiting")]
     rows = []
     for place, trial in enumerate(snapshot.top, start=1):
         box: Any = dcc.Checklist(
