@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar
 
 from dvae.dag import Dag
 from dvae.dag.jsonl import format_line, parse_line
-from dvae.errors import DvaeError, MissingError, StudyError
+from dvae.errors import MissingError, StudyError
 from dvae.search.ledger import Outcome, State, Trial
 from dvae.search.worker import HEARTBEAT_SECONDS
 
@@ -206,14 +206,20 @@ def _open(url: str, heartbeat: int, create: bool) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # heartbeats, since 2021
             storage = optuna.storages.RDBStorage(
-                url, engine_kwargs=engine, heartbeat_interval=heartbeat, grace_period=heartbeat * MISSED_HEARTBEATS
+                url,
+                engine_kwargs=engine,
+                heartbeat_interval=heartbeat,
+                grace_period=heartbeat * MISSED_HEARTBEATS,
+                skip_table_creation=not create,  # two that create them at the same moment would both fail
             )
         if url.startswith("sqlite:"):
             _one_at_a_time(storage.engine)
         return optuna.storages.get_storage(storage)  # finished trials are read once
     except ImportError as error:
         raise MissingError(f"this storage needs a driver that is not installed ({error})") from None
-    except (sqlalchemy.exc.SQLAlchemyError, ValueError, DvaeError) as error:
+    except optuna.exceptions.StorageInternalError:
+        raise StudyError(f"{shown(url)} holds no studies") from None
+    except (sqlalchemy.exc.SQLAlchemyError, ValueError) as error:
         raise StudyError(f"{shown(url)} cannot be opened: {_first_line(error)}") from None
 
 

@@ -1,10 +1,11 @@
 """Bayesian optimisation in a trust region of the latent space, over DAGs that really decode.
 
 Each round: a surrogate of the score (`surrogate`) learns from all that is known. Candidates come from moving good
-latents, by chance or by the difference of two others, decoding them, leaving out what is known, and encoding what came
-out, so that a candidate is judged as its own DAG; the most promising are moved again, some generations long. Half of a round are the
-candidates with the best expectation, each other is the best of one sample of the surrogate (Thompson sampling). The
-region widens after improvements and narrows without them (Eriksson et al., TuRBO, NeurIPS 2019).
+latents, by chance or by the difference of two others, decoding them, leaving out what is known, and encoding what
+came out, so that a candidate is judged as its own DAG; the most promising are moved again, some generations long.
+Half of a round are the candidates with the best expectation, each other is the best of one sample of the surrogate
+(Thompson sampling). The region widens after improvements and narrows without them (Eriksson et al., TuRBO, NeurIPS
+2019).
 """
 
 from __future__ import annotations
