@@ -56,8 +56,6 @@ def score(
 
 def _score_by_task(path: Path, name: str, as_json: bool) -> None:
     """Scores of a task that is not about Bayesian networks, if it has any."""
-    from dvae.tasks import EnasSurrogateTask
-
     task = inputs.get_task(inputs.task_name(name))
     try:
         task.scores([])
@@ -65,9 +63,6 @@ def _score_by_task(path: Path, name: str, as_json: bool) -> None:
         raise TaskError(f"{name!r} scores nothing: {error}") from None
     items = inputs.read_dags(path, task)
     scores = task.scores([item.dag for item in items])
-    if isinstance(task, EnasSurrogateTask):
-        fit = task.held_out
-        answers.remark(f"These are predictions of a random forest; on {fit.test:,} held-out DAGs r = {fit.r:.3f}.")
     if as_json:
         for value in scores:
             print(json_format.dumps({"score": value}, allow_nan=False))
