@@ -77,7 +77,7 @@ class EnasSurrogateTask(EnasTask):
         r = float(np.corrcoef(predicted, true)[0, 1])
         rmse = float(np.sqrt(np.mean((predicted - true) ** 2)))
         log.warning(
-            "the scores of %s are predictions of a random forest, not measurements; on %d held-out architectures r = %.3f",
+            "the scores of %s are predictions of a random forest, not measurements; on %d held-out DAGs r = %.3f",
             self.name, len(data.test), r,
         )  # fmt: skip
         return forest, HeldOut(r, rmse, len(data.train), len(data.test))
