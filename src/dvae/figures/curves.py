@@ -205,9 +205,9 @@ def _draw(figure: Figure, series: Sequence[Series], words: tuple[str, str, str],
 
 def draw_lines(axes: Axes, series: Sequence[Series], words: tuple[str, str, str], log: bool) -> None:
     """The lines and their bands on `axes`; `words` are the names of both axes and the title."""
+    marker = "o" if max(len(line.x) for line in series) <= FEW_POINTS else ""
     for number, line in enumerate(series):
         colour = LINES[number % len(LINES)]
-        marker = "o" if len(line.x) <= FEW_POINTS else ""
         dashes = DASHES[number // len(LINES) % len(DASHES)]
         axes.plot(line.x, line.y, color=colour, lw=1.8, marker=marker, ms=3.2, ls=dashes, label=line.name)
         if line.low is not None and line.high is not None:

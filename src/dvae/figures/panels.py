@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 PANEL = (5.4, 3.9)  # inches
 MAP = (3.3, 3.4)  # inches
+PART = 0.1  # inches around a panel
 GAP = "#e2e8f0"  # where a plane has no score
 COLOURS = "viridis"  # even to the eye, in grey and to the colour-blind
 BRIGHT_QUANTILES = (0.05, 1.0)  # scores below are drawn like the lower one: a few bad DAGs must not hide the rest
@@ -91,6 +92,7 @@ def _written(path: str | Path, draw: Callable[[Figure], None], size: tuple[float
 
 
 def _draw_panels(figure: Figure, panels: Sequence[Panel], rows: int, columns: int) -> None:
+    _parted(figure)
     for place, panel in enumerate(panels):
         axes = figure.add_subplot(rows, columns, place + 1)
         draw_lines(axes, panel.series, (panel.xlabel, panel.ylabel, panel.title), panel.log)
@@ -98,6 +100,13 @@ def _draw_panels(figure: Figure, panels: Sequence[Panel], rows: int, columns: in
             _logarithmic_x(axes, panel.series)
         if len(panel.series) > 1:
             label_ends(axes, panel.series, panel.log, PANEL[1])
+
+
+def _parted(figure: Figure) -> None:
+    """Room between panels, so that the words of one do not run into the next."""
+    engine = figure.get_layout_engine()
+    assert engine is not None
+    engine.set(w_pad=PART, h_pad=PART)  # type: ignore[call-arg] # those of the constrained layout
 
 
 def _logarithmic_x(axes: Axes, series: Sequence[Series]) -> None:
@@ -112,6 +121,7 @@ def _logarithmic_x(axes: Axes, series: Sequence[Series]) -> None:
 def _draw_maps(figure: Figure, maps: Sequence[ScoreMap], rows: int, columns: int, label: str) -> None:
     from matplotlib import colormaps
 
+    _parted(figure)
     low, high = colour_limits(maps)
     colours = colormaps[COLOURS].with_extremes(bad=GAP)
     every: list[Axes] = []

@@ -181,14 +181,17 @@ def _made_by(workshop: Workshop, preset: Preset, stages: list[Stage]) -> list[Bl
     records = [record for stage in stages if (record := workshop.record(stage)) is not None]
     machines: Counter[str] = Counter()
     seconds: Counter[str] = Counter()
+    commits: dict[str, None] = {}
     dates: list[str] = []
     for record in records:
         machine = _machine(record["provenance"])
+        commits.setdefault(_commit(record["provenance"]))
         machines[machine] += 1
         seconds[machine] += record["seconds"]
         dates.append(str(record["provenance"]["date"]))
     total = sum(seconds.values())
-    lines = [f"{machine}: {count} stages, {time_words(seconds[machine])}" for machine, count in machines.most_common()]
+    lines = [f"{machine}: stages {count}, {time_words(seconds[machine])}" for machine, count in machines.most_common()]
+    lines.append(f"Commits: {', '.join(commits)}")
     kinds = Counter[str]()
     for record in records:
         kinds[record["stage"]] += record["seconds"]
@@ -210,7 +213,11 @@ def _made_by(workshop: Workshop, preset: Preset, stages: list[Stage]) -> list[Bl
 
 
 def _machine(record: Mapping[str, Any]) -> str:
-    versions, git = record["versions"], record["git"]
+    versions = record["versions"]
     place = record["gpu"] or f"{record['cpu']['name']}, {record['cpu']['cores']} cores"
-    commit = "" if git is None else f", commit {git['commit'][:10]}{' with changes' if git['modified'] else ''}"
-    return f"{place}; Python {versions['python']}, torch {versions['torch']}{commit}"
+    return f"{place}; Python {versions['python']}, torch {versions['torch']}"
+
+
+def _commit(record: Mapping[str, Any]) -> str:
+    git = record["git"]
+    return "unknown" if git is None else f"{git['commit'][:10]}{' with changes' if git['modified'] else ''}"

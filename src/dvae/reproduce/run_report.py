@@ -15,6 +15,7 @@ from dvae.reproduce.document import Block, Document, Figure, Heading, Items, Par
 from dvae.reproduce.html import to_html
 from dvae.reproduce.numbers import Spread, estimate_words, share_words, time_words
 from dvae.reproduce.report import PLAN, write_report
+from dvae.reproduce.search_report import searches
 from dvae.training.loop import METRICS, TRAINING
 
 PAGE, PICTURES = "report.html", "report"
@@ -42,6 +43,7 @@ def trained_model(run: Path) -> Document:
     task = vae.task.name if vae is not None else str(settings.get("task", run.name))
     blocks += _evaluation(run)
     blocks += _predictivity(run)
+    blocks += searches(run, run / PICTURES)
     if vae is not None:
         blocks += _samples(run, vae)
     blocks += _training(run)

@@ -19,7 +19,7 @@ from dvae.training.loop import METRICS, TRAINING
 
 TITLES = {
     "dvae": "D-VAE",
-    "dvae-original": "D-VAE, the original code's noise",
+    "dvae-original": "D-VAE, original noise",
     "dvae-smp": "D-VAE (SMP)",
     "dvae-fast": "D-VAE (fast)",
     "svae": "S-VAE",
