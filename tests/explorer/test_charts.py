@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from dvae.dag import DagSet
 from dvae.explorer import Space, charts
 from dvae.explorer.studies import Baseline, snapshot
 
@@ -37,6 +38,14 @@ def test_points_are_coloured_by_rank_and_the_scale_tells_scores(asia: Space) -> 
     assert np.argmax(ranks) == np.argmax(scores)
     assert ranks.min() == 0
     assert marker["colorbar"]["ticktext"][-1] == f"{scores.max():,.0f}"
+
+
+def test_without_scores_the_number_of_nodes_is_shown(pipelines: Space) -> None:
+    dags = pipelines.known.dags
+    bare = Space(pipelines.vae, DagSet.of(dags), pipelines.latents, "bare")
+    marker = charts.points_trace(bare, bare.planes[0].project(bare.latents).double().numpy())["marker"]
+    assert unpacked(marker["color"]).tolist() == [len(dag) for dag in dags]
+    assert marker["colorbar"]["title"]["text"] == "nodes"
 
 
 def test_the_score_layer_is_empty_where_there_are_no_dags(asia: Space) -> None:

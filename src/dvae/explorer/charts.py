@@ -75,28 +75,21 @@ def map_layout(plane: Plane, places: Floats) -> dict[str, Any]:
 
 
 def points_trace(space: Space, places: Floats) -> Trace:
-    """The known DAGs, coloured by the rank of their score: a few terrible ones would else take the whole scale."""
+    """The known DAGs, coloured by the rank of their score: a few terrible ones would else take the whole scale.
+
+    Without scores the number of nodes is shown, where it differs.
+    """
     marker: dict[str, Any] = {"size": _size_of(len(places)), "opacity": 0.72, "color": "#4477b5"}
+    sizes = [len(dag) for dag in space.known.dags]
     if len(space.sorted_scores) > 1:
         ranks = [space.rank_of(score) for score in space.known.scores]
+        values = np.array([np.nan if rank is None else rank for rank in ranks])
         ticks = [short_number(float(np.quantile(space.sorted_scores.numpy(), share))) for share in COLOUR_TICKS]
-        marker |= {
-            "color": _packed(np.array([np.nan if rank is None else rank for rank in ranks])),
-            "colorscale": SCALE,
-            "cmin": 0,
-            "cmax": 1,
-            "colorbar": {
-                "tickvals": list(COLOUR_TICKS),
-                "ticktext": ticks,
-                "thickness": 8,
-                "outlinewidth": 0,
-                "len": 0.62,
-                "x": 1.0,
-                "xpad": 10,
-                "tickfont": {"size": 11},
-                "title": {"text": "score", "font": {"size": 11}},
-            },
-        }
+        marker |= _coloured(values, 0, 1, "score")
+        marker["colorbar"] |= {"tickvals": list(COLOUR_TICKS), "ticktext": ticks}
+    elif min(sizes) < max(sizes):
+        marker |= _coloured(np.array(sizes, dtype=float), min(sizes), max(sizes), "nodes")
+        marker["colorbar"] |= {"tick0": min(sizes), "dtick": -(-(max(sizes) - min(sizes)) // 8)}  # whole numbers
     return {
         "type": "scattergl",
         "mode": "markers",
@@ -106,6 +99,20 @@ def points_trace(space: Space, places: Floats) -> Trace:
         "hoverinfo": "none",  # the page shows its own card
         "showlegend": False,
     }
+
+
+def _coloured(values: Floats, low: float, high: float, title: str) -> dict[str, Any]:
+    """Colours by value, and the bar that explains them."""
+    bar = {
+        "thickness": 8,
+        "outlinewidth": 0,
+        "len": 0.62,
+        "x": 1.0,
+        "xpad": 10,
+        "tickfont": {"size": 11},
+        "title": {"text": title, "font": {"size": 11}},
+    }
+    return {"color": _packed(values), "colorscale": SCALE, "cmin": low, "cmax": high, "colorbar": bar}
 
 
 def underlay_trace(space: Space, places: Floats, kind: str) -> Trace:

@@ -124,7 +124,11 @@ def _header(space: Space) -> html.Header:
                 className="tools",
                 children=[
                     html.Button(
-                        "Best known", id="go-best", className="quiet", title="The known DAG with the best score"
+                        "Best known",
+                        id="go-best",
+                        className="quiet",
+                        title="The known DAG with the best score",
+                        hidden=not len(space.sorted_scores),
                     ),
                     html.Button("Random", id="go-random", className="quiet", title="Decode a latent from the prior"),
                     html.Button("◐", id="theme", className="quiet icon", title="Light or dark", **_spoken("Theme")),
