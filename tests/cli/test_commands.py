@@ -208,10 +208,15 @@ def test_the_demo_shows_the_whole_way_twice(call: Call, tmp_path: Path, monkeypa
     monkeypatch.setattr(demo, "PRIOR_LATENTS", 5)
     monkeypatch.setattr(demo, "PAIRS_DRAWN", 2)
     monkeypatch.setattr(demo, "SAMPLES_DRAWN", 2)
+    monkeypatch.setattr(demo, "KNOWN_SCORES", 40)
+    monkeypatch.setattr(demo, "EVALUATIONS", 10)
     run = tmp_path / "runs" / "demo"
     first = answer(call("demo", "--run", run, "--json"))
     assert {Path(picture).suffix for picture in first["pictures"]} == {".svg", ".png"}
     assert all(Path(picture).is_file() for picture in first["pictures"])
+    assert {row["strategy"] for row in first["search"]["searches"]} == {"trust-region", "evolution", "random"}
+    assert all(row["gap"] >= 0 for row in first["search"]["searches"])
+    assert "Best score found" in Path(first["report"]).read_text()
     again = call("demo", "--run", run)
     assert again.exit_code == 0
     assert "Going on" in again.stderr

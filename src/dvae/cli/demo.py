@@ -1,9 +1,9 @@
-"""`dvae demo`: the whole way in about two minutes, with nothing but this package."""
+"""`dvae demo`: from nothing to the best Bayesian network of Asia in a few minutes, with nothing but this package."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,6 +25,9 @@ PRIOR_LATENTS = 500
 PRIOR_DECODINGS = 4  # of each, so that some networks come more than once
 PAIRS_DRAWN = 6
 SAMPLES_DRAWN = 12
+KNOWN_SCORES = 1_000  # of networks that every search begins with
+EVALUATIONS = 200
+RIVALS = ("trust-region", "evolution", "random")
 NETWORKS = "networks.jsonl"
 
 
@@ -36,13 +39,15 @@ def demo(
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Learn a space of Bayesian networks, take networks through it and back, and make new ones.
+    """Learn a space of Bayesian networks, and search it for the one that explains the data best.
 
     Started again, it goes on where it was; give more minutes to train longer.
     """
     import torch
 
     from dvae import evaluation, tasks
+    from dvae.files import write_json
+    from dvae.reproduce import report
 
     # So small a model gains little from a second thread, and loses much where another program wants the core.
     torch.set_num_threads(1)
@@ -59,12 +64,19 @@ def demo(
         vae, data, test_limit=TEST_NETWORKS, encodings=5, decodings=5, prior_latents=PRIOR_LATENTS,
         prior_decodings=PRIOR_DECODINGS, progress=True,
     )  # fmt: skip
+    write_json(run / "evaluation.json", measured.to_mapping())
     pictures = _draw(run, vae, data)
+    found = _searched(run, vae, data)
+    page = report(run)
     if json:
         files = [str(picture) for picture in pictures]
-        answers.print_json({"run": str(run), "pictures": files, "evaluation": measured.to_mapping()})
+        answer = {"run": str(run), "pictures": files, "report": str(page), "search": found}
+        answers.print_json({**answer, "evaluation": measured.to_mapping()})
     else:
         _print(run, result, measured, pictures)
+        _print_search(found)
+        answers.remark(f"Best network: {run / 'report' / 'best.svg'}; all of it on one page: {page}")
+        _print_next(run)
 
 
 def _settings(minutes: float) -> RunConfig:
@@ -164,7 +176,64 @@ def _print(run: Path, result: FitResult, measured: Evaluation, pictures: list[Pa
         header=("", "share", "95% interval"),
     )
     answers.remark("Pictures: " + ", ".join(map(str, pictures)))
+
+
+def _searched(run: Path, vae: VAE, data: ScoredDags) -> dict[str, Any]:
+    """The best network by each strategy, all with the same start; the exact optimum beside them."""
+    from dvae.dag import DagSet
+    from dvae.reproduce.search_report import DATABASE, arrival, known_optimum
+    from dvae.search import search
+
+    if _trained_since(run / DATABASE, vae):
+        (run / DATABASE).unlink()
+    known = data.train.dags[:KNOWN_SCORES]
+    warm = DagSet.of(known, vae.task.scores(known))
+    optimum = known_optimum(vae.task)
+    assert optimum is not None
+    rows = []
+    for strategy in RIVALS:
+        answers.remark(f"Searching with {strategy}: {EVALUATIONS} networks to score ...")
+        study = search(
+            vae, budget=EVALUATIONS, strategy=strategy, warm=warm, name=strategy, progress=True,
+            storage=f"sqlite:///{(run / DATABASE).absolute()}", about={"run": str(run.absolute()), "score": None},
+        )  # fmt: skip
+        reached = arrival(study.trials, optimum)
+        rows.append({"strategy": strategy, "best": study.best_score, "gap": optimum - study.best_score,
+                     "evaluations_to_optimum": int(reached) if reached.isdecimal() else None})  # fmt: skip
+    best = max(score for score in warm.scores if score is not None)
+    return {"optimum": optimum, "best_known_before": best, "evaluations": EVALUATIONS, "searches": rows}
+
+
+def _trained_since(database: Path, vae: VAE) -> bool:
+    """Whether the searches of an earlier demo were with another model."""
+    from dvae.search import Study, model_print
+    from dvae.search.optuna_ledger import study_names
+
+    if not database.is_file():
+        return False
+    url = f"sqlite:///{database.absolute()}"
+    now = model_print(vae)
+    return any(Study.open(url, name).description.get("model_print", now) != now for name in study_names(url))
+
+
+def _print_search(found: dict[str, Any]) -> None:
+    start = f"the {KNOWN_SCORES:,} networks known before"
+    rows = [(start, f"{found['best_known_before']:.3f}", f"{found['optimum'] - found['best_known_before']:.3f}", "")]
+    for row in found["searches"]:
+        reached = row["evaluations_to_optimum"]
+        words = f"optimum after {reached}" if reached is not None else "optimum not reached"
+        rows.append((row["strategy"], f"{row['best']:.3f}", f"{row['gap']:.3f}", words))
+    rows.append(("exact optimum", f"{found['optimum']:.3f}", "", "all networks, by dynamic programming"))
+    answers.print_table(
+        rows,
+        title=f"The best network found, by BIC, with {found['evaluations']} evaluations each",
+        header=("", "BIC", "gap", ""),
+    )
+
+
+def _print_next(run: Path) -> None:
     answers.remark("What to try next:")
+    answers.remark(f"  dvae explore {run}    # look around in the space, in a browser")
     answers.remark(f"  dvae sample {run} --count 24 --valid --draw {run / 'more.svg'} --out {run / 'more.jsonl'}")
     answers.remark(f"  dvae demo --run {run} --minutes 5    # train longer, for a better model")
     mine = run.with_name("mine")

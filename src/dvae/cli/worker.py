@@ -62,6 +62,7 @@ def worker(
         return idle is not None and idle_seconds > idle
 
     done = work_on(opened.ledger, work, stop=stop)
+    opened.close()
     if json:
         answers.print_json({"study": opened.name, "worker": work.name, "scored": done})
     else:

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from dvae.search.archive import Archive, Evaluation
-from dvae.search.driver import Search, SearchConfig, search
+from dvae.search.driver import Search, SearchConfig, model_print, search
 from dvae.search.gradient import GradientAscent, GradientConfig
 from dvae.search.ledger import Ledger, MemoryLedger, Outcome, Trial
 from dvae.search.names import STRATEGIES, make_strategy
@@ -43,6 +43,7 @@ __all__ = [
     "TrustRegionConfig",
     "Work",
     "make_strategy",
+    "model_print",
     "named_score",
     "search",
     "work_on",

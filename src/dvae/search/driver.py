@@ -111,7 +111,7 @@ class Search:
             **asdict(config),
             "direction": "minimize" if config.minimize else "maximize",
             "model": vae.config.name,
-            "model_print": _print_of_model(vae),
+            "model_print": model_print(vae),
             "warm": len(warm),
             "warm_print": _print_of(warm),
             "record": provenance.record(config.seed),
@@ -295,7 +295,8 @@ def _print_of(evaluations: Sequence[Evaluation]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _print_of_model(vae: VAE) -> str:
+def model_print(vae: VAE) -> str:
+    """A fingerprint of a model's weights: a study goes on only with the model it was begun with."""
     digest = hashlib.sha256()
     for key, value in sorted(vae.state_dict().items()):
         digest.update(key.encode())

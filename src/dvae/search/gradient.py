@@ -19,7 +19,7 @@ from dvae.dag import Dag
 from dvae.errors import DvaeError
 from dvae.models import VAE
 from dvae.search.archive import Archive, Evaluation
-from dvae.search.strategies import draw_seed, generator_state, restore_generator, valid_dags
+from dvae.search.strategies import decoded_dags, draw_seed, generator_state, restore_generator
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class GradientAscent:
         found: list[Dag] = []
         for widening in (1.0, 2.0, 4.0):
             for latents in self._climb(predictor, widening):
-                found += valid_dags(self.vae, self.vae.decode_batch(latents, greedy=True))
-                found += valid_dags(self.vae, self.vae.decode_batch(latents, seed=draw_seed(self.generator)))
+                found += decoded_dags(self.vae, latents, greedy=True)
+                found += decoded_dags(self.vae, latents, seed=draw_seed(self.generator))
             found = self.archive.unknown(found)
             if len(found) >= 2 * count:
                 break

@@ -103,6 +103,10 @@ class Ledger(Protocol):
 
     def trials(self) -> list[Trial]: ...
 
+    def close(self) -> None:
+        """Lets go of connections; what is written stays."""
+        ...
+
 
 class MemoryLedger:
     """A book that lasts as long as the process: for searches that nobody has to resume."""
@@ -167,3 +171,6 @@ class MemoryLedger:
     def trials(self) -> list[Trial]:
         with self._lock:
             return list(self._trials)
+
+    def close(self) -> None:
+        pass

@@ -37,10 +37,14 @@ class OptunaLedger:
         self, url: str, name: str, *, create: Direction | None = None, heartbeat: int = HEARTBEAT_SECONDS
     ) -> None:
         self.url, self.name, self.heartbeat = url, name, heartbeat
-        self._storage = _open(url, heartbeat, create is not None)
+        self._storage, self._engine = _open(url, heartbeat, create is not None)
         self._study = self._study_id(create)
         self._ids: dict[int, int] = {}  # Optuna's own number of each trial
         self._dags: dict[int, Dag] = {}
+
+    def close(self) -> None:
+        self._storage.remove_session()
+        self._engine.dispose()
 
     def describe(self, key: str, value: Any) -> None:
         self._patiently(self._storage.set_study_user_attr, self._study, key, value)
@@ -171,8 +175,11 @@ class OptunaLedger:
 
 def study_names(url: str) -> list[str]:
     """The studies of a storage."""
-    storage = _open(url, HEARTBEAT_SECONDS, create=False)
-    return sorted(study.study_name for study in storage.get_all_studies())
+    storage, engine = _open(url, HEARTBEAT_SECONDS, create=False)
+    names = sorted(study.study_name for study in storage.get_all_studies())
+    storage.remove_session()
+    engine.dispose()
+    return names
 
 
 def shown(url: str) -> str:
@@ -184,7 +191,8 @@ def shown(url: str) -> str:
     return f"{scheme}://{user.partition(':')[0]}@{tail}"
 
 
-def _open(url: str, heartbeat: int, create: bool) -> Any:
+def _open(url: str, heartbeat: int, create: bool) -> tuple[Any, Any]:
+    """The storage, and the engine that holds its connections."""
     try:
         import optuna
     except ImportError:
@@ -214,7 +222,7 @@ def _open(url: str, heartbeat: int, create: bool) -> Any:
             )
         if url.startswith("sqlite:"):
             _one_at_a_time(storage.engine)
-        return optuna.storages.get_storage(storage)  # finished trials are read once
+        return optuna.storages.get_storage(storage), storage.engine  # finished trials are read once
     except ImportError as error:
         raise MissingError(f"this storage needs a driver that is not installed ({error})") from None
     except optuna.exceptions.StorageInternalError:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from dvae.dag import Dag, DagBatch
+from dvae.dag import Dag
 from dvae.errors import DvaeError
 from dvae.models import VAE
 from dvae.search.archive import Archive, Evaluation
@@ -51,7 +51,7 @@ class RandomSearch:
         found: list[Dag] = []
         for _ in range(ATTEMPTS):
             latents = self._latents(DRAWS)
-            decoded = valid_dags(self.vae, self.vae.decode_batch(latents, seed=draw_seed(self.generator)))
+            decoded = decoded_dags(self.vae, latents, seed=draw_seed(self.generator))
             found += self.archive.take(decoded, count - len(found))
             if len(found) == count:
                 break
@@ -131,8 +131,9 @@ class Evolution:
         return int(torch.randint(below, (1,), generator=self.generator))
 
 
-def valid_dags(vae: VAE, batch: DagBatch) -> list[Dag]:
-    """The valid ones of a model's DAGs, as a user sees them."""
+def decoded_dags(vae: VAE, latents: Tensor, *, greedy: bool = False, seed: int | None = None) -> list[Dag]:
+    """Valid DAGs that latents decode to: the task's rules are kept while decoding."""
+    batch = vae.decode_batch(latents, greedy=greedy, seed=seed, valid=True)
     return vae.task.unbatch(batch.select(vae.task.valid(batch)))
 
 

@@ -33,6 +33,10 @@ class Study:
             (name,) = names
         return cls(OptunaLedger(storage, name))
 
+    def close(self) -> None:
+        """Lets go of the storage."""
+        self.ledger.close()
+
     @property
     def name(self) -> str:
         return self.ledger.name

@@ -11,7 +11,9 @@ What matters is how far a DAG is from the best: both are joined in log(1 + gap /
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import warnings
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +22,7 @@ from torch import Tensor
 
 RIDGES = tuple(10.0**power for power in range(-15, 3))  # of the largest eigenvalue
 UNIT_QUANTILE = 0.1
+FIT_ITERATIONS = 60
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,8 @@ class Surrogate:
             model.load_state_dict(dict(settings), strict=False)
         if settings is None or fit:
             likelihood = ExactMarginalLogLikelihood(model.likelihood, model)
-            fit_gpytorch_mll(likelihood, optimizer_kwargs={"options": {"maxiter": 60}})
+            with _quiet():
+                fit_gpytorch_mll(likelihood, optimizer_kwargs={"options": {"maxiter": FIT_ITERATIONS}})
         self.process = model
         kept = ("likelihood", "mean_module", "covar_module")
         return {key: value.clone() for key, value in model.state_dict().items() if key.startswith(kept)}
@@ -92,13 +96,22 @@ class Surrogate:
     @torch.no_grad()
     def values(self, states: Tensor, latents: Tensor, samples: int = 0) -> tuple[Tensor, Tensor]:
         """The expectation of DAGs, and some samples of what may be true; 0 is as good as the best known."""
-        posterior = self.process.posterior((latents - self.low) / self.size)
         guess = self._joined(self.linear.predict(states))
-        mean = guess + self.level + self.scale * posterior.mean[:, 0]
-        drawn = posterior.rsample(torch.Size([samples]))[..., 0] if samples else mean.new_empty(0, len(mean))
+        with _quiet():
+            posterior = self.process.posterior((latents - self.low) / self.size)
+            mean = guess + self.level + self.scale * posterior.mean[:, 0]
+            drawn = posterior.rsample(torch.Size([samples]))[..., 0] if samples else mean.new_empty(0, len(mean))
         return mean, guess + self.level + self.scale * drawn  # DAG; sample DAG
 
     def _joined(self, scores: Tensor) -> Tensor:
         """Minus the logarithm of the gap to the best, continued straight above it."""
         gaps = (self.best - scores) / self.unit
         return torch.where(gaps > 0, -torch.log1p(gaps.clamp(min=0)), -gaps)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Points that nearly coincide need some jitter, and a fit may end at its last iteration: no news to a user."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

@@ -22,7 +22,7 @@ from dvae.dag import Dag
 from dvae.errors import DvaeError, MissingError
 from dvae.models import VAE
 from dvae.search.archive import Archive, Evaluation
-from dvae.search.strategies import draw_seed, generator_state, restore_generator, valid_dags
+from dvae.search.strategies import decoded_dags, draw_seed, generator_state, restore_generator
 from dvae.search.surrogate import Surrogate
 
 NEIGHBOURS = 5
@@ -137,8 +137,8 @@ class TrustRegion:
         promising, length = good, self.length
         for generation in range(1, 2 * self.config.generations + 1):
             moved = self._moved(self._centres(promising, good), good, length)
-            decoded = valid_dags(self.vae, self.vae.decode_batch(moved, greedy=True))
-            decoded += valid_dags(self.vae, self.vae.decode_batch(moved, seed=draw_seed(self.generator)))
+            decoded = decoded_dags(self.vae, moved, greedy=True)
+            decoded += decoded_dags(self.vae, moved, seed=draw_seed(self.generator))
             fresh = self.archive.unknown([*found.dags, *decoded])[len(found.dags) :]
             if fresh:
                 found = found.joined(_Candidates(fresh, *self._encoded(fresh)))
