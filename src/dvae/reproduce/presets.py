@@ -130,8 +130,8 @@ def _paper(enas: Source, bn: Source) -> Preset:
 
 
 QUICK_NOTE = (
-    "A small run: models of hidden size 64 and 96, a few thousand graphs, few epochs, subsampled protocols. It shows that "
-    "everything works and how it looks; its numbers are not the paper's experiment and say nothing against it."
+    "A small run: models of hidden size 64 and 96, a few thousand graphs, few epochs, subsampled protocols. It shows "
+    "that everything works and how it looks; its numbers are not the paper's experiment and say nothing against it."
 )
 
 
@@ -162,7 +162,8 @@ def _quick(enas: Source, bn: Source) -> Preset:
             replace(enas, size=4000), enas, architectures, evaluation, prediction, search, pictures, walks,
         ),
         bn=Experiment(
-            replace(bn, size=10_000), replace(bn, size=10_000), networks, evaluation, prediction, search, pictures, walks,
+            replace(bn, size=10_000), replace(bn, size=10_000), networks, evaluation, prediction, search, pictures,
+            walks,
         ),
         cost=CostSize(layers=(6, 12, 24, 48), hidden=64, latent=24, batch=16, repeats=3),
     )  # fmt: skip
