@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import dataclasses
 import json
 import shutil
 import sys
@@ -239,12 +240,12 @@ class Run:
         chosen.insert(min(5, len(chosen) - 1), chosen.pop())  # the random one early, so that it is trained at all
         for kind, item in chosen:
             started = time.monotonic()
-            finished = (self.work / "trained" / folder_name(item.dag) / "result.json").is_file()
+            finished = (self._folder(item.dag) / "result.json").is_file()
             if rows and not finished and self.clock.left < 1.1 * longest + 5:
                 break
             trained = train_network(
                 Architecture.from_dag(item.dag), self.data, self.recipe, device=self.device,
-                folder=self.work / "trained" / folder_name(item.dag), progress=True,
+                folder=self._folder(item.dag), progress=True,
             )  # fmt: skip
             longest = max(longest, _since(started))
             rows.append(
@@ -261,6 +262,9 @@ class Run:
                 "best_test_accuracy_of_top": max((row["test_accuracy"] for row in top), default=None),
             }  # fmt: skip
             self.write()
+
+    def _folder(self, dag: Dag) -> Path:
+        return self.work / f"trained_{self.recipe.epochs}" / folder_name(dag)
 
     def _data(self) -> ImageData:
         data = load_images("cifar10")
@@ -289,12 +293,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="a folder for the results")
     parser.add_argument("--minutes", type=float, default=8.0, help="of all stages together")
     parser.add_argument("--epochs", type=int, default=20, help="of full training")
+    parser.add_argument("--top", type=int, help="train at most so many of the best, and then a random one")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--tiny", action="store_true", help="the smallest of everything, to see that it works")
     options = parser.parse_args()
     clock = Clock(options.minutes)
     options.out.mkdir(parents=True, exist_ok=True)
     plan = TINY if options.tiny else Plan()
+    if options.top is not None:
+        plan = dataclasses.replace(plan, top=options.top)
     recipe = replace(RECIPES["fast"], epochs=options.epochs)
     if options.tiny:
         recipe = replace(recipe, batch=50, **{"network.width": 4})

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Neural architecture search on CIFAR-10, end to end, in so many minutes:
-#   bash benchmarks/h200/nas.sh FOLDER MINUTES EPOCHS
+#   bash benchmarks/h200/nas.sh FOLDER MINUTES EPOCHS TOP
 # DVAE_DATA holds cifar10/ (the binary files, or the packed JPEGs). Pieces stay in /tmp/nas: called again while the
-# machine is the same, with more minutes, it trains further architectures. EPOCHS are those of full training.
+# machine is the same, it spends all its minutes on further full trainings: of EPOCHS epochs, of the TOP best at most.
 set -uo pipefail
 folder=${1:?a folder for the results}
 mkdir -p "$folder"
 export PYTHONPATH=src PYTHONUNBUFFERED=1
-python3 benchmarks/nas_cifar10.py --work /tmp/nas --out "$folder" --minutes "${2:-8}" --epochs "${3:-20}" --device cuda \
+python3 benchmarks/nas_cifar10.py --work /tmp/nas --out "$folder" --minutes "${2:-8}" --epochs "${3:-20}" \
+    --top "${4:-15}" --device cuda \
     2>"$folder/nas_cifar10.log" | tail -60
 grep -v -E "^(scoring|training|supernet|search): .* left" "$folder/nas_cifar10.log" | tail -40
