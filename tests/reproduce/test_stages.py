@@ -239,6 +239,15 @@ def test_the_paper_preset_is_the_papers_protocol() -> None:
     assert (settings.enas.search.rounds, settings.enas.search.batch, settings.enas.search.trials) == (10, 50, 10)
     assert settings.enas.evaluation.prior_latents == 1000
     assert settings.note == ""
+    assert settings.enas.recipe("dvae-original").model.noise_scale == 0.01
+    assert settings.enas.recipe("dvae-sum").model.readout == "sum"
+
+
+def test_the_quick_preset_keeps_what_makes_a_variant_one() -> None:
+    settings = preset("quick", Source("enas6"), Source("asia"))
+    assert settings.enas.recipe("dvae-original").model.noise_scale == 0.01
+    assert settings.enas.recipe("pace").model.latent == settings.enas.recipe("dvae").model.latent == 24
+    assert "small run" in settings.note
 
 
 def test_only_some_models_are_chosen_with_what_they_need() -> None:

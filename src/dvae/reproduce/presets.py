@@ -73,6 +73,7 @@ PAPER_ENAS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "dagnn": ({}, {"epochs": 100, "learning_rate": 1e-3}),
     "pace": ({"latent": 64, "dropout": 0.15}, {"epochs": 100}),
     "dvae-original": ({"name": "dvae", "noise_scale": 0.01}, {}),
+    "dvae-sum": ({"name": "dvae", "readout": "sum"}, {}),  # not in the paper: it learns many times faster
 }
 PAPER_BN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "dvae": ({}, {}),
@@ -100,7 +101,7 @@ def _shortened(
     table: dict[str, tuple[dict[str, Any], dict[str, Any]]], epochs: dict[str, int], others: int
 ) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
     """The table's models, trained with one schedule for all; of their own settings only what makes them variants."""
-    variants = {"dvae-original": table["dvae-original"][0]}
+    variants = {name: own for name, (own, _) in table.items() if own.get("name", name) != name}
     return {name: (variants.get(name, {}), {"epochs": epochs.get(name, others)}) for name in table}
 
 
@@ -139,7 +140,7 @@ def _quick(enas: Source, bn: Source) -> Preset:
     """Long enough for D-VAE and S-VAE, whose spaces are searched and drawn; the others only begin to learn."""
     rates = {"plateau_patience": 3, "plateau_factor": 0.4}
     architectures = _recipes(
-        _shortened(PAPER_ENAS, {"dvae": 40, "svae": 60, "dvae-original": 40, "deepgmg": 4}, 25),
+        _shortened(PAPER_ENAS, {"dvae": 40, "svae": 60, "dvae-original": 40, "dvae-sum": 40, "deepgmg": 4}, 25),
         {"hidden": 64, "latent": 24},
         {**rates, "learning_rate": 3e-3, "batch_size": 64},
     )

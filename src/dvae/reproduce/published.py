@@ -71,7 +71,7 @@ PREDICTIVE: dict[str, dict[str, Predictive]] = {
     },
 }
 # Variants that no paper reports stand beside what they are a variant of.
-SAME_AS = {"dvae-original": "dvae"}
+SAME_AS = {"dvae-original": "dvae", "dvae-sum": "dvae"}
 
 # The best BIC found on bnlearn's Asia data, and what is known of them (paper, section 4.3; later: DAGNN and PACE).
 BEST_BIC = {"D-VAE": -11125.75, "DAGNN and PACE": -11107.29}

@@ -20,6 +20,7 @@ from dvae.training.loop import METRICS, TRAINING
 TITLES = {
     "dvae": "D-VAE",
     "dvae-original": "D-VAE, original noise",
+    "dvae-sum": "D-VAE, sum readout (ours)",
     "dvae-smp": "D-VAE (SMP)",
     "dvae-fast": "D-VAE (fast)",
     "svae": "S-VAE",
