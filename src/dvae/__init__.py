@@ -13,7 +13,7 @@ from dvae import wiring
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from dvae import compat, data, evaluation, figures, models, tasks
+    from dvae import compat, data, evaluation, figures, models, nas, tasks
     from dvae.dag import Dag, DagBatch
     from dvae.errors import DvaeError
     from dvae.models import VAE, load
@@ -28,7 +28,7 @@ _HOMES = {
     "load": "dvae.models",
     "fit": "dvae.training",
 }
-_ROOMS = ("compat", "data", "evaluation", "figures", "models", "search", "tasks")  # search is a function as well
+_ROOMS = ("compat", "data", "evaluation", "figures", "models", "nas", "search", "tasks")  # search is a function as well
 
 __all__ = [
     "VAE",
@@ -42,6 +42,7 @@ __all__ = [
     "fit",
     "load",
     "models",
+    "nas",
     "search",
     "tasks",
 ]
