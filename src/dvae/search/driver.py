@@ -209,7 +209,7 @@ class Search:
             trials = self.ledger.trials()
             finished = sum(trial.finished for trial in trials)
             best = best_of(trials, not self.config.minimize)
-            bar.update(finished - bar.done, **({} if best is None else {"best": best.score}))
+            bar.update(finished - bar.done, **({} if best is None else {"best": f"{best.score:.3f}"}))
             if done is not None:
                 continue
             if all(trial.finished for trial in trials if trial.round == number):
