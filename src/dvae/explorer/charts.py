@@ -15,8 +15,7 @@ import numpy.typing as npt
 from scipy.ndimage import gaussian_filter
 from torch import Tensor
 
-from dvae.explorer.plane import Plane
-from dvae.explorer.space import Space
+from dvae.explorer.space import Map, Space
 from dvae.explorer.studies import Baseline, Snapshot
 from dvae.figures.style import mixed
 
@@ -40,7 +39,7 @@ UNDERLAY, POINTS, PROPOSALS, PATH_TRACE, GRID, MARKS, CURRENT = range(7)
 """The places of the map's traces."""
 
 
-def map_figure(space: Space, plane: Plane, underlay: str) -> Figure:
+def map_figure(space: Space, plane: Map, underlay: str) -> Figure:
     """The map with nothing on it but the known DAGs."""
     places = plane.project(space.latents).double().numpy()
     return {
@@ -49,13 +48,14 @@ def map_figure(space: Space, plane: Plane, underlay: str) -> Figure:
     }
 
 
-def map_layout(plane: Plane, places: Floats) -> dict[str, Any]:
+def map_layout(plane: Map, places: Floats) -> dict[str, Any]:
     low, high = _bounds(places)
     axes = {}
     for number, axis in enumerate(("xaxis", "yaxis")):
-        share = f"{plane.shares[number]:.1%} of variance"
+        share = plane.shares[number]
+        label = plane.labels[number] if share is None else f"{plane.labels[number]} · {share:.1%} of variance"
         axes[axis] = {
-            "title": {"text": f"{plane.labels[number]} · {share}", "font": {"size": 12}, "standoff": 8},
+            "title": {"text": label, "font": {"size": 12}, "standoff": 8},
             "range": [float(low[number]), float(high[number])],
             "zeroline": False,
             "gridcolor": "rgba(123,135,152,0.14)",

@@ -139,7 +139,7 @@ def _header(space: Space) -> html.Header:
 
 
 def _map_card(space: Space) -> html.Section:
-    names = [plane.name for plane in space.planes]
+    names = space.map_names
     plane = space.planes[-1] if len(space.sorted_scores) > 1 else space.planes[0]
     under = ["none", "density", *(["score"] if len(space.sorted_scores) > 1 else [])]
     return html.Section(

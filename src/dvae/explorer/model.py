@@ -21,8 +21,7 @@ from dvae.errors import DagError, DvaeError, StudyError, TaskError
 from dvae.explorer import drawing, editing, places, reading, walking
 from dvae.explorer.exporting import MOST_DAGS, Export, export
 from dvae.explorer.places import Given, Known, Place, RequestError
-from dvae.explorer.plane import Plane
-from dvae.explorer.space import Finding, Space
+from dvae.explorer.space import Finding, Map, Space
 from dvae.explorer.studies import Baseline, Snapshot, StudyLike, baselines, snapshot
 from dvae.explorer.walking import MOST_SIDE, PATHS, Changes, Step
 
@@ -67,9 +66,8 @@ class PageModel:
     def place(self, payload: object) -> Place:
         return places.from_json(payload, known=len(self.space.known), latent=self.space.latent_size)
 
-    def plane(self, name: object) -> Plane:
-        names = tuple(plane.name for plane in self.space.planes)
-        return self.space.plane(places.choice(name, names, "the map"))
+    def plane(self, name: object) -> Map:
+        return self.space.plane(places.choice(name, tuple(self.space.map_names), "the map"))
 
     def find(self, payload: object, enforce: object = None) -> Finding:
         """What there is at a place; a DAG the model cannot hold is said to be so in words."""
@@ -169,7 +167,7 @@ class PageModel:
         top = [trial for trial in self.study(study).top if trial.number in numbers]
         return export([ScoredDag(trial.dag, trial.score) for trial in top], key, self.space.task)
 
-    def at(self, plane: Plane, latent: Tensor) -> tuple[float, float]:
+    def at(self, plane: Map, latent: Tensor) -> tuple[float, float]:
         """Where a latent is on a map."""
         x, y = plane.project(latent[None])[0].tolist()
         return (x, y) if math.isfinite(x) and math.isfinite(y) else (0.0, 0.0)

@@ -16,6 +16,8 @@ from torch import Tensor
 
 from dvae.dag import Dag, DagBatch, DagSet
 from dvae.errors import ConfigError, DvaeError
+from dvae.explorer import neighbours
+from dvae.explorer.neighbours import NeighbourMap
 from dvae.explorer.places import Given, Known, Latent, Place
 from dvae.explorer.plane import Plane, planes
 from dvae.models import VAE
@@ -28,6 +30,9 @@ ENCODED_AT_ONCE = 1000
 REMEMBERED = 512  # findings kept, so that the panels of one page compute each place once
 
 Origin = Literal["known", "decoded", "given"]
+
+
+Map = Plane | NeighbourMap
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,16 @@ class Space:
     def planes(self) -> tuple[Plane, ...]:
         return planes(self.latents, self.known.scores)
 
+    @property
+    def map_names(self) -> list[str]:
+        bent = [neighbours.NAME] if len(self.known) >= neighbours.FEWEST and neighbours.is_possible() else []
+        return [plane.name for plane in self.planes] + bent
+
+    @cached_property
+    def neighbour_map(self) -> NeighbourMap:
+        """Made when it is first looked at: that takes some seconds."""
+        return NeighbourMap.of(self.latents)
+
     @cached_property
     def sorted_scores(self) -> Tensor:
         """The known scores, rising."""
@@ -110,11 +125,12 @@ class Space:
         scores = [-math.inf if score is None else score for score in self.known.scores]
         return max(range(len(scores)), key=scores.__getitem__)
 
-    def plane(self, name: str) -> Plane:
-        found = next((plane for plane in self.planes if plane.name == name), None)
-        if found is None:
-            raise ConfigError(f"there is no map {name!r}; choose one of {', '.join(p.name for p in self.planes)}")
-        return found
+    def plane(self, name: str) -> Map:
+        if name not in self.map_names:
+            raise ConfigError(f"there is no map {name!r}; choose one of {', '.join(self.map_names)}")
+        if name == neighbours.NAME:
+            return self.neighbour_map
+        return next(plane for plane in self.planes if plane.name == name)
 
     def latent_of(self, place: Place) -> Tensor:
         """Where a place is in the latent space."""  # latent
@@ -130,7 +146,7 @@ class Space:
         """The latent means of DAGs."""  # count latent
         return self.vae.encode(dags).mean.float().cpu()
 
-    def at(self, plane: Plane, x: float, y: float, anchor: Tensor | None = None) -> Latent:
+    def at(self, plane: Map, x: float, y: float, anchor: Tensor | None = None) -> Latent:
         """The latent under a point of a map; what the map does not show is the anchor's, or the mean's."""
         centre = plane.centre if anchor is None else anchor
         return Latent(tuple(plane.lift(torch.tensor([[x, y]]), centre)[0].tolist()))

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from dvae.dag import Dag, Edge
 from dvae.errors import ConfigError
+from dvae.explorer.neighbours import NeighbourMap
 from dvae.explorer.places import Latent
-from dvae.explorer.plane import Plane
-from dvae.explorer.space import Space
+from dvae.explorer.space import Map, Space
 from dvae.tasks import BayesNetTask, Task
 
 Path = Literal["line", "circle"]
@@ -77,14 +77,16 @@ def walk(space: Space, start: Tensor, end: Tensor, count: int, path: Path, *, en
 
 
 def neighbourhood(
-    space: Space, centre: Tensor, plane: Plane, side: int, reach: float, *, enforce: bool = False
+    space: Space, centre: Tensor, plane: Map, side: int, reach: float, *, enforce: bool = False
 ) -> list[Step]:
     """A square of side x side DAGs around a latent, row by row from the top, along the axes of a map.
 
-    `reach` is how far the outermost lie, in standard deviations of the known DAGs along each axis.
+    `reach` is how far the outermost lie, in standard deviations of the known DAGs along each axis. A map of neighbours
+    has no straight axes; the first principal components take their place.
     """
     if not 3 <= side <= MOST_SIDE or side % 2 == 0:
         raise ConfigError(f"a neighbourhood has an odd side from 3 to {MOST_SIDE}, not {side}")
+    plane = space.planes[0] if isinstance(plane, NeighbourMap) else plane
     spread = plane.project(space.latents).std(0) if len(space.latents) > 1 else torch.ones(2)
     offsets = torch.linspace(-1, 1, side) * reach
     grid = torch.cartesian_prod(-offsets, offsets).flip(1) * spread  # rows from the top, x across

@@ -1,0 +1,70 @@
+"""A map that keeps neighbours together (t-SNE, van der Maaten and Hinton 2008), and a way back from it.
+
+Two straight axes show little of a space of many dimensions. This map bends: some DAGs, the landmarks, are laid out so
+that near ones stay near, and all others take the mean place of their nearest landmarks. Back from the map, a spot
+stands for the mean latent of the landmarks around it, so that what is decoded lies where DAGs are.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from dvae.errors import MissingError
+
+NAME = "Neighbours"
+FEWEST = 10  # known DAGs that make such a map
+LANDMARKS = 2000
+NEAREST = 5
+PERPLEXITY = 30.0
+MOST_AT_ONCE = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class NeighbourMap:
+    """It stands where a `Plane` does, for everything but straight axes."""
+
+    latents: Tensor  # landmark latent
+    places: Tensor  # landmark 2
+    centre: Tensor  # latent
+    name: str = NAME
+    labels: tuple[str, str] = ("neighbours stay together; distances mean little", "")
+    shares: tuple[None, None] = (None, None)
+
+    @classmethod
+    def of(cls, latents: Tensor, seed: int = 0) -> NeighbourMap:
+        try:
+            from sklearn.manifold import TSNE
+        except ImportError:
+            raise MissingError("this map needs scikit-learn: pip install 'dvae[search]'") from None
+        order = torch.randperm(len(latents), generator=torch.Generator().manual_seed(seed))
+        chosen = latents[order[:LANDMARKS]].unique(dim=0)
+        perplexity = min(PERPLEXITY, max(1.0, (len(chosen) - 1) / 3))
+        found = TSNE(perplexity=perplexity, init="pca", random_state=seed).fit_transform(chosen.double().numpy())
+        return cls(chosen, torch.from_numpy(found).float(), latents.mean(0))
+
+    def project(self, latents: Tensor) -> Tensor:
+        """Where latents lie on the map."""  # count latent -> count 2
+        return _mean_of_nearest(latents, self.latents, self.places)
+
+    def lift(self, places: Tensor, anchor: Tensor) -> Tensor:
+        """Latents at spots of the map; they have all dimensions, so the anchor adds nothing."""  # -> count latent
+        return _mean_of_nearest(places, self.places, self.latents)
+
+
+def is_possible() -> bool:
+    return importlib.util.find_spec("sklearn") is not None
+
+
+def _mean_of_nearest(points: Tensor, known: Tensor, values: Tensor) -> Tensor:
+    """The mean value of the nearest known points, nearer ones counting more; a known point has its own value."""
+    parts = []
+    for part in points.double().split(MOST_AT_ONCE):
+        distances, nearest = torch.cdist(part, known.double()).topk(min(NEAREST, len(known)), largest=False)
+        weights = 1 / (distances.square() + 1e-9 * distances[:, -1:].square() + 1e-30)
+        means = (weights[..., None] * values[nearest]).sum(1) / weights.sum(1, keepdim=True)
+        parts.append(means.to(values))
+    return torch.cat(parts) if parts else values.new_empty(0, values.shape[1])
