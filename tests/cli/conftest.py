@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,12 @@ from typer.testing import CliRunner, Result
 from dvae.cli.main import app
 
 TINY = ("--set", "model.hidden=10", "--set", "model.latent=4")
+
+
+def hear_ctrl_c() -> None:
+    """For a process that is to be interrupted: shells let what they run in the background ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 
 Call = Callable[..., Result]
 Refused = Callable[..., str]

@@ -15,7 +15,7 @@ from dvae.cli import explore, runs
 from dvae.dag import load_jsonl
 from dvae.models import load
 
-from .conftest import Call, Refused
+from .conftest import Call, Refused, hear_ctrl_c
 
 PROGRAM = [sys.executable, "-c", "from dvae.cli.main import main; main()"]
 
@@ -24,7 +24,9 @@ def test_a_page_is_served_until_ctrl_c_and_nothing_is_written(run: Path) -> None
     before = {path: path.stat().st_mtime_ns for path in run.rglob("*")}
     words = [*PROGRAM, "explore", str(run), "--no-browser", "--port", "0", "--points", "20"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, preexec_fn=hear_ctrl_c
+    ) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
         address = re.search(r"http://127\.0\.0\.1:\d+/", line)
@@ -34,7 +36,10 @@ def test_a_page_is_served_until_ctrl_c_and_nothing_is_written(run: Path) -> None
             assert answer.status == 200
             assert b"pipelines" in answer.read()
         process.send_signal(signal.SIGINT)
-        rest, errors = process.communicate(timeout=30)
+        try:
+            rest, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 0, errors
     assert rest == "The page is closed.\n"
     assert errors == ""

@@ -33,7 +33,8 @@ def search(
     ] = None,
     budget: Annotated[int, typer.Option(min=1, metavar="N", help="How many DAGs to score.")] = 500,
     strategy: Annotated[
-        str, typer.Option(metavar="NAME", help="trust-region, paper, gradient, random or evolution.")
+        str,
+        typer.Option(metavar="NAME", help="trust-region, trust-region-latents, paper, gradient, random or evolution."),
     ] = "trust-region",
     score: Annotated[
         str | None,

@@ -11,7 +11,7 @@ from dvae.search.archive import Archive
 from dvae.search.gradient import GradientAscent
 from dvae.search.paper import PaperSearch
 from dvae.search.strategies import Evolution, RandomSearch, Strategy
-from dvae.search.trust_region import TrustRegion
+from dvae.search.trust_region import TrustRegion, TrustRegionConfig
 
 
 class Entry(NamedTuple):
@@ -24,6 +24,10 @@ STRATEGIES = {
     "trust-region": Entry(
         lambda vae, archive, seed: TrustRegion(vae, archive, seed=seed),
         "Bayesian optimisation near the best DAGs, over what really decodes: the default",
+    ),
+    "trust-region-latents": Entry(
+        lambda vae, archive, seed: TrustRegion(vae, archive, seed=seed, config=TrustRegionConfig(edits=0)),
+        "the same, over nothing but what latents decode to",
     ),
     "paper": Entry(
         lambda vae, archive, seed: PaperSearch(vae, archive, seed=seed),

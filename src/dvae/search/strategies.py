@@ -17,6 +17,7 @@ from dvae.dag import Dag
 from dvae.errors import DvaeError
 from dvae.models import VAE
 from dvae.search.archive import Archive, Evaluation
+from dvae.tasks import Task
 
 ATTEMPTS = 50  # rounds of drawing before a strategy says that it finds nothing new
 DRAWS = 256
@@ -113,28 +114,35 @@ class Evolution:
         return self.archive.dags[max(rivals, key=self.archive.scores.__getitem__)]
 
     def _changed(self, dag: Dag) -> Dag:
-        """One change that keeps the DAG valid, if one is found soon; else the DAG itself."""
-        task = self.archive.task
-        for _ in range(ATTEMPTS):
-            types, edges = list(dag.types), set(dag.edges)
-            if self._draw(2) == 0:
-                types[self._draw(len(types))] = task.vocabulary.labels[self._draw(task.num_types)]
-            else:
-                source, target = sorted(torch.randperm(len(types), generator=self.generator)[:2].tolist())
-                edges ^= {(source, target)}
-            child = Dag(tuple(types), tuple(edges))
-            if child != dag and task.is_valid(child):
-                return child
-        return dag
+        return changed(self.archive.task, dag, self.generator)
 
     def _draw(self, below: int) -> int:
-        return int(torch.randint(below, (1,), generator=self.generator))
+        return draw_below(below, self.generator)
+
+
+def changed(task: Task, dag: Dag, generator: torch.Generator) -> Dag:
+    """`dag` with another type of a node, or an edge more or less, if a valid one is found soon; else as it is."""
+    for _ in range(ATTEMPTS):
+        types, edges = list(dag.types), set(dag.edges)
+        if draw_below(2, generator) == 0:
+            types[draw_below(len(types), generator)] = task.vocabulary.labels[draw_below(task.num_types, generator)]
+        else:
+            source, target = sorted(torch.randperm(len(types), generator=generator)[:2].tolist())
+            edges ^= {(source, target)}
+        child = Dag(tuple(types), tuple(edges))
+        if child != dag and task.is_valid(child):
+            return child
+    return dag
 
 
 def decoded_dags(vae: VAE, latents: Tensor, *, greedy: bool = False, seed: int | None = None) -> list[Dag]:
     """Valid DAGs that latents decode to: the task's rules are kept while decoding."""
     batch = vae.decode_batch(latents, greedy=greedy, seed=seed, valid=True)
     return vae.task.unbatch(batch.select(vae.task.valid(batch)))
+
+
+def draw_below(limit: int, generator: torch.Generator) -> int:
+    return int(torch.randint(limit, (1,), generator=generator))
 
 
 def draw_seed(generator: torch.Generator) -> int:

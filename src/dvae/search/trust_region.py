@@ -1,11 +1,11 @@
 """Bayesian optimisation in a trust region of the latent space, over DAGs that really decode.
 
 Each round: a surrogate of the score (`surrogate`) learns from all that is known. Candidates come from moving good
-latents, by chance or by the difference of two others, decoding them, leaving out what is known, and encoding what
-came out, so that a candidate is judged as its own DAG; the most promising are moved again, some generations long.
-Half of a round are the candidates with the best expectation, each other is the best of one sample of the surrogate
-(Thompson sampling). The region widens after improvements and narrows without them (Eriksson et al., TuRBO, NeurIPS
-2019).
+latents, by chance or by the difference of two others, and decoding them, and from single changes of the best DAGs.
+What is known is left out; the rest is encoded, so that a candidate is judged as its own DAG, and the most promising are
+moved and changed again, some generations long. Half of a round are the candidates with the best expectation, each
+other is the best of one sample of the surrogate (Thompson sampling). The region widens after improvements and narrows
+without them (Eriksson et al., TuRBO, NeurIPS 2019).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dvae.dag import Dag
 from dvae.errors import DvaeError, MissingError
 from dvae.models import VAE
 from dvae.search.archive import Archive, Evaluation
-from dvae.search.strategies import decoded_dags, draw_seed, generator_state, restore_generator
+from dvae.search.strategies import changed, decoded_dags, draw_seed, generator_state, restore_generator
 from dvae.search.surrogate import Surrogate
 
 NEIGHBOURS = 5
@@ -36,6 +36,7 @@ class TrustRegionConfig:
     pool: int = 200  # good DAGs from which the others, and differences, are taken
     candidates: int = 200  # latents moved and decoded in a generation
     generations: int = 3
+    edits: int = 50  # single changes of the best DAGs that join a generation; 0: only what latents decode to
     first_length: float = 0.4
     shortest: float = 0.1
     longest: float = 0.8
@@ -48,6 +49,7 @@ class TrustRegionConfig:
         check(0 < self.shortest <= self.first_length <= self.longest, "lengths must be in order and positive")
         counts = (self.centres, self.pool - 1, self.candidates, self.generations, self.points - 1, self.fit_every)
         check(all(count >= 1 for count in counts), "counts must be positive")
+        check(self.edits >= 0, f"edits must not be negative: {self.edits}")
         check(0 <= self.greedy <= 1, f"greedy is a share, not {self.greedy}")
 
 
@@ -132,23 +134,34 @@ class TrustRegion:
     def _candidates(self, surrogate: Surrogate, count: int) -> _Candidates:
         """Distinct, valid, unknown DAGs around promising ones; wider where a narrow region holds too few."""
         known = torch.tensor(self.archive.scores, dtype=torch.float64)
-        good = self.latents[known.topk(min(self.config.pool, len(known))).indices]
+        best = known.topk(min(self.config.pool, len(known))).indices
+        good, parents = self.latents[best], [self.archive.dags[place] for place in best[: self.config.centres].tolist()]
         found = _Candidates([], self.states[:0], self.latents[:0])
         promising, length = good, self.length
         for generation in range(1, 2 * self.config.generations + 1):
             moved = self._moved(self._centres(promising, good), good, length)
             decoded = decoded_dags(self.vae, moved, greedy=True)
             decoded += decoded_dags(self.vae, moved, seed=draw_seed(self.generator))
+            decoded += self._edited(parents)
             fresh = self.archive.unknown([*found.dags, *decoded])[len(found.dags) :]
             if fresh:
                 found = found.joined(_Candidates(fresh, *self._encoded(fresh)))
                 order = surrogate.values(found.states, found.latents)[0].argsort(descending=True)
                 promising = found.latents[order[: self.config.pool]]
+                parents = [
+                    *parents[: self.config.centres],
+                    *(found.dags[place] for place in order[: self.config.centres]),
+                ]
             enough = len(found.dags) >= 4 * count
             if enough and generation >= self.config.generations:
                 break
             length *= 1.0 if enough else 1.5
         return found
+
+    def _edited(self, parents: list[Dag]) -> list[Dag]:
+        """Changes of a node or an edge: what a weak decoder does not reach."""
+        chosen = torch.randint(len(parents), (self.config.edits,), generator=self.generator).tolist()
+        return [changed(self.archive.task, parents[place], self.generator) for place in chosen]
 
     def _centres(self, promising: Tensor, good: Tensor) -> Tensor:
         """The best candidates and known DAGs, and some others of both, so that the search does not narrow too soon."""
