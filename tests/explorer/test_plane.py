@@ -79,4 +79,4 @@ def test_axes_that_are_not_orthonormal_are_refused() -> None:
 
 
 def test_every_task_has_its_maps(any_space: Space) -> None:
-    assert [plane.name for plane in any_space.planes] == ["PC 1 and 2", "PC 3 and 4", "Score direction"]
+    assert [plane.name for plane in any_space.planes] == ["PC 1 and 2", "PC 3 and 4", "By score"]

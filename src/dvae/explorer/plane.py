@@ -59,7 +59,7 @@ def planes(latents: Tensor, scores: Sequence[float | None]) -> tuple[Plane, ...]
         second = principal_axes(rest)[0]
         second = second - (second @ direction) * direction
         pair = torch.stack([direction, second / second.norm()])
-        made.append(_plane("Score direction", ("score direction", "leading PC of the rest"), latents, pair))
+        made.append(_plane("By score", ("score direction", "leading PC of the rest"), latents, pair))
     return tuple(made)
 
 
