@@ -110,11 +110,11 @@ def test_clicking_a_point_shows_it_and_between_points_decodes(visitor: Visitor, 
     assert visitor.page.locator("#nearest .thumb").count() == 6
     visitor.page.wait_for_selector("#hover-card img")  # the card of the point under the pointer
     visitor.page.click("#nearest .thumb >> nth=2")
-    for name in ("PC 3 and 4", "By score", "Neighbours"):
+    for name, axis in (("PC 3 and 4", "PC 3"), ("By score", "score direction"), ("Neighbours", "neighbours")):
         visitor.page.click(f"#plane label:has-text('{name}')")
         visitor.page.wait_for_function(
             "start => document.querySelector('#map .js-plotly-plot').layout.xaxis.title.text.startsWith(start)",
-            arg=name[:4].replace("Scor", "scor"),
+            arg=axis,
         )
 
 
