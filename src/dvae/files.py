@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from dvae.errors import FormatError, MissingError
 
@@ -53,6 +55,17 @@ def write_json(path: str | os.PathLike[str], value: object) -> None:
     except (TypeError, ValueError) as error:
         raise FormatError(f"{path}: the value cannot be written as JSON: {error}") from error
     write_text(path, text + "\n")
+
+
+def finite(value: object) -> Any:
+    """The value with None for numbers that JSON does not have, such as the loss of a run that diverged."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return value
 
 
 def read_json(path: str | os.PathLike[str]) -> object:

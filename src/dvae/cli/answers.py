@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dvae.errors import ConfigError
+from dvae.files import finite
 
 if TYPE_CHECKING:
     from dvae.dag import Dag, ScoredDag
@@ -21,18 +21,7 @@ PICTURE_ENDINGS = (".svg", ".png")
 
 def print_json(answer: object) -> None:
     """One JSON value and nothing else."""
-    print(json.dumps(_finite(answer), indent=2, ensure_ascii=False, allow_nan=False))
-
-
-def _finite(value: object) -> object:
-    """The value with null for numbers that JSON does not have, such as the loss of a run that diverged."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return value
+    print(json.dumps(finite(answer), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def remark(sentence: str) -> None:

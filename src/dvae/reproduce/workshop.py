@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 import time
 from collections.abc import Mapping
@@ -12,7 +11,7 @@ from typing import Any
 from dvae import provenance
 from dvae.dag import DagBatch, ScoredDags
 from dvae.errors import FormatError
-from dvae.files import read_json, write_json
+from dvae.files import finite, read_json, write_json
 from dvae.models import VAE, load
 from dvae.reproduce.sources import Oracle, Source, oracle_of
 from dvae.reproduce.stage import OutOfTime, Result, Stage
@@ -126,14 +125,3 @@ class Workshop:
         if self._model is None or self._model[0] != stage.key:
             self._model = (stage.key, load(self.folder(stage)).float().to(self.device))
         return self._model[1]
-
-
-def finite(value: object) -> Any:
-    """The value with None for numbers that JSON does not have."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {key: finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
-    return value
