@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 from dvae.explorer import PageModel, make_app, make_server
 
+PATIENCE = 20.0  # seconds for the page to catch up
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # A machine without a display or a graphics card draws WebGL in software.
 OPTIONS = ("--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
@@ -105,14 +107,18 @@ class Visitor:
         self.page.wait_for_timeout(150)  # for plotly to say what is under the pointer
         self.page.mouse.click(*spot)
 
-    def trace(self, number: int) -> dict[str, Any]:
-        """A trace of the map as plotly has it now."""
-        found: dict[str, Any] = self.page.evaluate(
-            "n => { const t = document.querySelector('#map .js-plotly-plot').data[n];"
-            " return { x: Array.from(t.x), y: Array.from(t.y), text: t.text || null }; }",
-            number,
-        )
-        return found
+    def trace(self, number: int, ready: Callable[[dict[str, Any]], bool] = lambda trace: True) -> dict[str, Any]:
+        """A trace of the map as plotly has it, once it is `ready`: parts of the page change one after another."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            found: dict[str, Any] = self.page.evaluate(
+                "n => { const t = document.querySelector('#map .js-plotly-plot').data[n];"
+                " return { x: Array.from(t.x), y: Array.from(t.y), text: t.text || null }; }",
+                number,
+            )
+            if ready(found) or time.monotonic() > deadline:
+                return found
+            self.page.wait_for_timeout(50)
 
     def elements(self, drawing: str) -> list[dict[str, Any]]:
         """What a drawing shows: data and classes of its parts."""
