@@ -32,6 +32,12 @@ def test_the_way_there_and_back(clusters: torch.Tensor) -> None:
     torch.testing.assert_close(back, clusters, rtol=1e-3, atol=1e-2)
 
 
+def test_a_spot_between_points_comes_back_to_itself(clusters: torch.Tensor) -> None:
+    bent = NeighbourMap.of(clusters)
+    spot = bent.places[:2].mean(0, keepdim=True) + 0.3
+    torch.testing.assert_close(bent.project(bent.lift(spot, bent.centre)), spot)
+
+
 def test_the_same_data_give_the_same_map(clusters: torch.Tensor) -> None:
     assert torch.equal(NeighbourMap.of(clusters).places, NeighbourMap.of(clusters).places)
 

@@ -8,7 +8,7 @@ stands for the mean latent of the landmarks around it, so that what is decoded l
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -21,6 +21,8 @@ LANDMARKS = 2000
 NEAREST = 5
 PERPLEXITY = 30.0
 MOST_AT_ONCE = 2048
+FEW = 64  # places at once that are remembered
+REMEMBERED = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +35,7 @@ class NeighbourMap:
     name: str = NAME
     labels: tuple[str, str] = ("neighbours stay together; distances mean little", "")
     shares: tuple[None, None] = (None, None)
+    lifted: dict[bytes, Tensor] = field(default_factory=dict, repr=False)  # spots by the latents they were lifted to
 
     @classmethod
     def of(cls, latents: Tensor, seed: int = 0) -> NeighbourMap:
@@ -47,12 +50,26 @@ class NeighbourMap:
         return cls(chosen, torch.from_numpy(found).float(), latents.mean(0))
 
     def project(self, latents: Tensor) -> Tensor:
-        """Where latents lie on the map."""  # count latent -> count 2
-        return _mean_of_nearest(latents, self.latents, self.places)
+        """Where latents lie on the map; one that came from a spot of it lies on that spot."""  # -> count 2
+        places = _mean_of_nearest(latents, self.latents, self.places)
+        if len(latents) <= FEW:
+            for row, latent in enumerate(latents):
+                places[row] = self.lifted.get(_bytes(latent), places[row])
+        return places
 
     def lift(self, places: Tensor, anchor: Tensor) -> Tensor:
         """Latents at spots of the map; they have all dimensions, so the anchor adds nothing."""  # -> count latent
-        return _mean_of_nearest(places, self.places, self.latents)
+        latents = _mean_of_nearest(places, self.places, self.latents)
+        if len(places) <= FEW:
+            for place, latent in zip(places, latents, strict=True):
+                while len(self.lifted) >= REMEMBERED:
+                    del self.lifted[next(iter(self.lifted))]
+                self.lifted[_bytes(latent)] = place.to(self.places)
+        return latents
+
+
+def _bytes(latent: Tensor) -> bytes:
+    return latent.float().contiguous().numpy().tobytes()
 
 
 def is_possible() -> bool:
