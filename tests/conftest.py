@@ -6,8 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: tests use tiny tensors
+
+# The same examples every time, so that a change is judged by what it changes; DVAE_EXPLORE=1 looks for new ones.
+settings.register_profile("dvae", deadline=None, derandomize="DVAE_EXPLORE" not in os.environ)
+settings.load_profile("dvae")
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from dvae.dag import Dag, Label
 
 # A busy machine and the first import of a package take time; neither is a defect.
-settings.register_profile("dvae", deadline=None)
-settings.load_profile("dvae")
 
 PLAIN_LABELS: tuple[Label, ...] = ("a", "b", "c", 0, 1)
 

@@ -76,7 +76,12 @@ def layered(dag: Dag, boxes: Sequence[Box] | None = None) -> Layout:
     width = max(x + h for x, h in zip(xs, half, strict=True))
     centres = tuple((xs[node], sum(bands[graph.layer[node]]) / 2) for node in range(len(dag)))
     routes = _routes(graph, boxes, xs, bands)
-    return Layout(width, bands[-1][1], tuple(boxes), graph.layer[: len(dag)], centres, routes)
+    # A curve may swing out a little further than anything it passes; its control points bound it.
+    swung = [x for route in routes for x, _ in route]
+    left, right = min([0.0, *swung]), max([width, *swung])
+    centres = tuple((x - left, y) for x, y in centres)
+    routes = tuple(tuple((x - left, y) for x, y in route) for route in routes)
+    return Layout(right - left, bands[-1][1], tuple(boxes), graph.layer[: len(dag)], centres, routes)
 
 
 class _Placement:
