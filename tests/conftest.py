@@ -10,6 +10,7 @@ from hypothesis import settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: tests use tiny tensors
 
+# No deadline: a busy machine and the first import of a package take time; neither is a defect.
 # The same examples every time, so that a change is judged by what it changes; DVAE_EXPLORE=1 looks for new ones.
 settings.register_profile("dvae", deadline=None, derandomize="DVAE_EXPLORE" not in os.environ)
 settings.load_profile("dvae")

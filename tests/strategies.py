@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 
 from dvae.dag import Dag, Label
 
-# A busy machine and the first import of a package take time; neither is a defect.
-
 PLAIN_LABELS: tuple[Label, ...] = ("a", "b", "c", 0, 1)
 
 any_label: st.SearchStrategy[Label] = st.one_of(st.text(max_size=5), st.integers(-(2**70), 2**70))
