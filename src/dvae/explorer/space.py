@@ -22,7 +22,7 @@ from dvae.explorer.places import Given, Known, Latent, Place
 from dvae.explorer.plane import Plane, planes
 from dvae.models import VAE
 from dvae.progress import track
-from dvae.tasks import BayesNetTask
+from dvae.tasks import BayesNetTask, EnasSurrogateTask, TabularTask
 
 CONFIDENCE_DRAWS = 64
 NEAREST = 6
@@ -113,7 +113,9 @@ class Space:
 
     @property
     def scores_instantly(self) -> bool:
-        return isinstance(self.task, BayesNetTask) and self.task.has_scores
+        if isinstance(self.task, BayesNetTask):
+            return self.task.has_scores
+        return isinstance(self.task, TabularTask | EnasSurrogateTask)
 
     @property
     def latent_size(self) -> int:
