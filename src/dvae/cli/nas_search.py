@@ -6,11 +6,11 @@ import time
 from collections.abc import Sequence
 
 from dvae.dag import Dag, ScoredDag
-from dvae.errors import ConfigError, DagError
+from dvae.errors import DagError
 from dvae.models import VAE
 from dvae.nas import Architecture, SharedWeightAccuracy
 from dvae.progress import progress_bar
-from dvae.search import Archive, Evaluation, Evolution, RandomSearch, Strategy, TrustRegion
+from dvae.search import Archive, Evaluation, RandomSearch, make_strategy
 
 LEAST_WARM = 20  # drawn from the model and scored where a strategy has nothing to start from
 
@@ -29,7 +29,7 @@ def searched(
 ) -> list[ScoredDag]:
     """All that were scored. Scoring is asked for whole rounds, since candidates that are alike share work."""
     archive = Archive(vae.task)
-    searcher = _strategy(strategy, vae, archive, seed)
+    searcher = make_strategy(strategy, vae, archive, seed=seed)
     searcher.tell([Evaluation(item.dag, item.score) for item in warm if item.score is not None])
     found: list[ScoredDag] = []
     begun = time.monotonic()
@@ -58,13 +58,3 @@ def _is_network(dag: Dag) -> bool:
     except DagError:
         return False
     return True
-
-
-def _strategy(name: str, vae: VAE, archive: Archive, seed: int) -> Strategy:
-    if name == "trust-region":
-        return TrustRegion(vae, archive, seed=seed)
-    if name == "evolution":
-        return Evolution(archive, seed=seed)
-    if name == "random":
-        return RandomSearch(vae, archive, seed=seed)
-    raise ConfigError(f"there is no strategy {name!r}: choose trust-region, evolution or random")

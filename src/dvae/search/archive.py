@@ -34,7 +34,7 @@ class Archive:
         """Remembers the evaluations of DAGs that had no score yet, and returns those that have one now."""
         evaluations = list(evaluations)
         new = []
-        for key, evaluation in zip(self._keys([item.dag for item in evaluations]), evaluations, strict=True):
+        for key, evaluation in zip(self.task.keys_of([item.dag for item in evaluations]), evaluations, strict=True):
             self._taken.add(key)
             if evaluation.score is None or key in self._scored:
                 continue
@@ -47,21 +47,18 @@ class Archive:
     def take(self, dags: Sequence[Dag], count: int) -> list[Dag]:
         """The first `count` of `dags` that nobody has proposed or scored; they count as proposed from now on."""
         chosen = self.unknown(dags)[:count]
-        self._taken.update(self._keys(chosen))
+        self._taken.update(self.task.keys_of(chosen))
         return chosen
 
     def unknown(self, dags: Sequence[Dag]) -> list[Dag]:
         """The distinct ones of `dags` that nobody has proposed or scored, in order."""
         seen: set[Hashable] = set()
         fresh = []
-        for key, dag in zip(self._keys(dags), dags, strict=True):
+        for key, dag in zip(self.task.keys_of(dags), dags, strict=True):
             if key not in self._taken and key not in seen:
                 seen.add(key)
                 fresh.append(dag)
         return fresh
-
-    def _keys(self, dags: Sequence[Dag]) -> list[Hashable]:
-        return self.task.keys(self.task.batch(dags)) if dags else []
 
     def best(self) -> Evaluation | None:
         if not self.dags:

@@ -12,7 +12,7 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -104,7 +104,6 @@ class Search:
         about: dict[str, Any],
     ) -> None:
         self.vae, self.task, self.ledger, self.config, self.warm = vae, task, ledger, config, warm
-        self.sign = -1.0 if config.minimize else 1.0
         self.about = {
             **about,
             "task": task.full_name,
@@ -125,10 +124,11 @@ class Search:
             while True:
                 self._ask(strategy, number)
                 self._score(number, work, workers, bar)
-                trials = self._round(number)
-                if not trials or len(self.ledger.trials()) >= self.config.budget:
+                trials = self.ledger.trials()
+                told = _of_round(trials, number)
+                if not told or len(trials) >= self.config.budget:
                     break  # the strategy finds nothing new, or has asked for all it may
-                self._tell(strategy, trials)
+                self._tell(strategy, told)
                 number += 1
                 self.ledger.describe(STATE, {"round": number, "strategy": strategy.state()})
             self.ledger.describe(ENDED, True)
@@ -152,40 +152,36 @@ class Search:
         number = int(known["round"])
         strategy = make_strategy(self.config.strategy, self.vae, Archive(self.task), seed=self.config.seed)
         strategy.tell([self._signed(evaluation) for evaluation in self.warm])
+        trials = self.ledger.trials()
         for earlier in range(number):
-            self._tell(strategy, self._round(earlier))
+            self._tell(strategy, _of_round(trials, earlier))
         if known["strategy"] is not None:
             strategy.restore(known["strategy"])
         return strategy, number
-
-    def _round(self, number: int) -> list[Trial]:
-        return sorted((trial for trial in self.ledger.trials() if trial.round == number), key=lambda each: each.place)
 
     def _tell(self, strategy: Strategy, trials: list[Trial]) -> None:
         strategy.tell([self._signed(Evaluation(trial.dag, trial.score)) for trial in trials])
 
     def _signed(self, evaluation: Evaluation) -> Evaluation:
         """Strategies maximise."""
-        if evaluation.score is None or self.sign > 0:
+        if evaluation.score is None or not self.config.minimize:
             return evaluation
         return Evaluation(evaluation.dag, -evaluation.score)
 
     def _ask(self, strategy: Strategy, number: int) -> None:
         """Writes the candidates of a round down, but those that an interrupted search had written."""
-        there = self._round(number)
-        room = self.config.budget - (len(self.ledger.trials()) - len(there))
+        trials = self.ledger.trials()
+        there = _of_round(trials, number)
+        room = self.config.budget - (len(trials) - len(there))
         count = min(self.config.batch, room)
         # Asked for even if all are there: the strategy must be left as an uninterrupted search leaves it.
         wanted = self._starting(strategy, count) if self._is_cold(strategy) else strategy.ask(count)
-        known = self._keys([trial.dag for trial in there])
-        fresh = [dag for dag, key in zip(wanted, self._keys(wanted), strict=True) if key not in known]
+        known = self.task.keys_of([trial.dag for trial in there])
+        fresh = [dag for dag, key in zip(wanted, self.task.keys_of(wanted), strict=True) if key not in known]
         taken = {trial.place for trial in there}
         places = [place for place in range(count) if place not in taken]
         for place, dag in zip(places, fresh, strict=False):
             self.ledger.propose(dag, {"round": number, "place": place})
-
-    def _keys(self, dags: list[Dag]) -> list[Hashable]:
-        return self.task.keys(self.task.batch(dags)) if dags else []
 
     def _is_cold(self, strategy: Strategy) -> bool:
         return entry(self.config.strategy).needs_start and len(strategy.archive) < min(
@@ -218,6 +214,10 @@ class Search:
             time.sleep(POLL_SECONDS if not workers else 0.02)
         for thread in threads:
             thread.join()
+
+
+def _of_round(trials: list[Trial], number: int) -> list[Trial]:
+    return sorted((trial for trial in trials if trial.round == number), key=lambda each: each.place)
 
 
 def _until_none(ledger: Ledger, work: Work) -> None:
@@ -267,7 +267,7 @@ def _runs(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True
+        pass  # it runs, as somebody else
     return True
 
 

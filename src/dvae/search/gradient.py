@@ -7,9 +7,8 @@ proposes those unknown DAGs that the network likes best where they really are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +18,7 @@ from dvae.dag import Dag
 from dvae.errors import DvaeError
 from dvae.models import VAE
 from dvae.search.archive import Archive, Evaluation
-from dvae.search.strategies import decoded_dags, draw_seed, generator_state, restore_generator
+from dvae.search.strategies import Drawing, decoded_dags, draw_seed
 
 
 @dataclass(frozen=True)
@@ -43,22 +42,16 @@ class GradientConfig:
         check(self.step > 0 and self.noise >= 0, "steps must be positive, and noise not negative")
 
 
-class GradientAscent:
+class GradientAscent(Drawing):
     def __init__(self, vae: VAE, archive: Archive, *, seed: int = 0, config: GradientConfig | None = None) -> None:
-        self.vae, self.archive, self.config = vae, archive, config or GradientConfig()
-        self.generator = torch.Generator().manual_seed(seed)
+        super().__init__(archive, seed)
+        self.vae, self.config = vae, config or GradientConfig()
         self.latents = torch.empty(0, vae.config.latent)
 
     def tell(self, evaluations: Iterable[Evaluation]) -> None:
         new = self.archive.add(evaluations)
         if new:
             self.latents = torch.cat([self.latents, self._encoded([evaluation.dag for evaluation in new])])
-
-    def state(self) -> dict[str, Any]:
-        return {"generator": generator_state(self.generator)}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        restore_generator(self.generator, state["generator"])
 
     def ask(self, count: int) -> list[Dag]:
         if len(self.archive) < 2:

@@ -27,7 +27,7 @@ from dvae.dag import Dag
 from dvae.errors import DvaeError, MissingError
 from dvae.models import VAE
 from dvae.search.archive import Archive, Evaluation
-from dvae.search.strategies import draw_seed, generator_state, restore_generator
+from dvae.search.strategies import Drawing, draw_seed
 
 JITTER = 1e-6
 POINTS_PER_DAG = 3  # points tried for each DAG asked for, at most
@@ -47,14 +47,14 @@ class PaperSearchConfig:
         check(all(count >= 1 for count in counts), "counts must be positive")
 
 
-class PaperSearch:
+class PaperSearch(Drawing):
     def __init__(self, vae: VAE, archive: Archive, *, seed: int = 0, config: PaperSearchConfig | None = None) -> None:
         try:
             import botorch  # noqa: F401
         except ImportError:
             raise MissingError("this strategy needs BoTorch: pip install 'dvae[search]'") from None
-        self.vae, self.archive, self.config = vae, archive, config or PaperSearchConfig()
-        self.generator = torch.Generator().manual_seed(seed)
+        super().__init__(archive, seed)
+        self.vae, self.config = vae, config or PaperSearchConfig()
         self.latents = torch.empty(0, vae.config.latent, dtype=torch.float64)
         self.scores: list[float] = []
         self.proposed: dict[Hashable, Tensor] = {}  # where in the box a DAG was found
@@ -64,20 +64,16 @@ class PaperSearch:
         if not new:
             return
         latents = self.vae.encode([evaluation.dag for evaluation in new]).mean.double().cpu()
-        for place, key in enumerate(self._keys([evaluation.dag for evaluation in new])):
+        for place, key in enumerate(self.archive.task.keys_of([evaluation.dag for evaluation in new])):
             latents[place] = self.proposed.get(key, latents[place])
         self.latents = torch.cat([self.latents, latents])
         self.scores += [float(evaluation.score) for evaluation in new if evaluation.score is not None]
 
     def state(self) -> dict[str, Any]:
-        return {
-            "generator": generator_state(self.generator),
-            "latents": _packed(self.latents),
-            "scores": self.scores,
-        }
+        return {**super().state(), "latents": _packed(self.latents), "scores": self.scores}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        restore_generator(self.generator, state["generator"])
+        super().restore(state)
         self.latents = _unpacked(state["latents"], self.vae.config.latent)
         self.scores = list(state["scores"])
 
@@ -98,7 +94,7 @@ class PaperSearch:
                 continue
             fresh = self.archive.take([dag], 1)
             if fresh:
-                self.proposed[self._keys(fresh)[0]] = point
+                self.proposed[self.archive.task.keys_of(fresh)[0]] = point
                 found += fresh
         return found
 
@@ -153,9 +149,6 @@ class PaperSearch:
         keys = self.vae.task.keys(valid)
         (most, _), *_ = Counter(keys).most_common(1)
         return self.vae.task.unbatch(valid.select(slice(keys.index(most), keys.index(most) + 1)))[0]
-
-    def _keys(self, dags: list[Dag]) -> list[Hashable]:
-        return self.archive.task.keys(self.archive.task.batch(dags))
 
 
 class _Believer:

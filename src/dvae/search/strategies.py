@@ -41,12 +41,30 @@ class Strategy(Protocol):
         ...
 
 
-class RandomSearch:
+class Drawing:
+    """What strategies that draw by chance have in common: an archive, a generator, and a state that holds it."""
+
+    def __init__(self, archive: Archive, seed: int) -> None:
+        self.archive = archive
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def tell(self, evaluations: Iterable[Evaluation]) -> None:
+        self.archive.add(evaluations)
+
+    def state(self) -> dict[str, Any]:
+        return {"generator": base64.b64encode(bytes(self.generator.get_state().tolist())).decode()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        values = list(base64.b64decode(state["generator"]))
+        self.generator.set_state(torch.tensor(values, dtype=torch.uint8))
+
+
+class RandomSearch(Drawing):
     """Latents from the prior (moved to where the training data lie) or from their range, decoded once each."""
 
     def __init__(self, vae: VAE, archive: Archive, *, seed: int = 0, box: tuple[Tensor, Tensor] | None = None) -> None:
-        self.vae, self.archive, self.box = vae, archive, box
-        self.generator = torch.Generator().manual_seed(seed)
+        super().__init__(archive, seed)
+        self.vae, self.box = vae, box
 
     def ask(self, count: int) -> list[Dag]:
         found: list[Dag] = []
@@ -58,15 +76,6 @@ class RandomSearch:
                 break
         return found
 
-    def tell(self, evaluations: Iterable[Evaluation]) -> None:
-        self.archive.add(evaluations)
-
-    def state(self) -> dict[str, Any]:
-        return {"generator": generator_state(self.generator)}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        restore_generator(self.generator, state["generator"])
-
     def _latents(self, count: int) -> Tensor:
         if self.box is None:
             return self.vae.prior(count, seed=draw_seed(self.generator))
@@ -74,7 +83,7 @@ class RandomSearch:
         return low + (high - low) * torch.rand(count, len(low), generator=self.generator, dtype=low.dtype)
 
 
-class Evolution:
+class Evolution(Drawing):
     """Regularised evolution (Real et al., AAAI 2019) on the DAGs themselves, no model: the honest rival.
 
     The population is the youngest `population` scored DAGs; a parent is the best of `tournament` of them, a child
@@ -82,8 +91,8 @@ class Evolution:
     """
 
     def __init__(self, archive: Archive, *, seed: int = 0, population: int = 50, tournament: int = 10) -> None:
-        self.archive, self.population, self.tournament = archive, population, tournament
-        self.generator = torch.Generator().manual_seed(seed)
+        super().__init__(archive, seed)
+        self.population, self.tournament = population, tournament
 
     def ask(self, count: int) -> list[Dag]:
         if not len(self.archive):
@@ -98,15 +107,6 @@ class Evolution:
             if self.archive.task.is_valid(child):
                 found += self.archive.take([child], 1)
         return found
-
-    def tell(self, evaluations: Iterable[Evaluation]) -> None:
-        self.archive.add(evaluations)
-
-    def state(self) -> dict[str, Any]:
-        return {"generator": generator_state(self.generator)}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        restore_generator(self.generator, state["generator"])
 
     def _parent(self) -> Dag:
         youngest = range(max(0, len(self.archive) - self.population), len(self.archive))
@@ -147,11 +147,3 @@ def draw_below(limit: int, generator: torch.Generator) -> int:
 
 def draw_seed(generator: torch.Generator) -> int:
     return int(torch.randint(2**62, (1,), generator=generator))
-
-
-def generator_state(generator: torch.Generator) -> str:
-    return base64.b64encode(bytes(generator.get_state().tolist())).decode()
-
-
-def restore_generator(generator: torch.Generator, state: str) -> None:
-    generator.set_state(torch.tensor(list(base64.b64decode(state)), dtype=torch.uint8))

@@ -22,7 +22,7 @@ from dvae.dag import Dag
 from dvae.errors import DvaeError, MissingError
 from dvae.models import VAE
 from dvae.search.archive import Archive, Evaluation
-from dvae.search.strategies import changed, decoded_dags, draw_seed, generator_state, restore_generator
+from dvae.search.strategies import Drawing, changed, decoded_dags, draw_seed
 from dvae.search.surrogate import Surrogate
 
 NEIGHBOURS = 5
@@ -53,7 +53,7 @@ class TrustRegionConfig:
         check(0 <= self.greedy <= 1, f"greedy is a share, not {self.greedy}")
 
 
-class TrustRegion:
+class TrustRegion(Drawing):
     """The default strategy."""
 
     def __init__(self, vae: VAE, archive: Archive, *, seed: int = 0, config: TrustRegionConfig | None = None) -> None:
@@ -61,8 +61,8 @@ class TrustRegion:
             import botorch  # noqa: F401
         except ImportError:
             raise MissingError("this strategy needs BoTorch: pip install 'dvae[search]'") from None
-        self.vae, self.archive, self.config = vae, archive, config or TrustRegionConfig()
-        self.generator = torch.Generator().manual_seed(seed)
+        super().__init__(archive, seed)
+        self.vae, self.config = vae, config or TrustRegionConfig()
         self.length = self.config.first_length
         self.stale = 0
         self.rounds = 0
@@ -95,7 +95,7 @@ class TrustRegion:
         if self.settings is not None:
             settings = {key: (list(value.shape), value.flatten().tolist()) for key, value in self.settings.items()}
         return {
-            "generator": generator_state(self.generator),
+            **super().state(),
             "length": self.length,
             "stale": self.stale,
             "rounds": self.rounds,
@@ -103,7 +103,7 @@ class TrustRegion:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        restore_generator(self.generator, state["generator"])
+        super().restore(state)
         self.length, self.stale, self.rounds = state["length"], state["stale"], state["rounds"]
         self.settings = None
         if state["settings"] is not None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from dvae.errors import PrunedError
-from dvae.search.ledger import Ledger, Outcome, Trial
+from dvae.search.ledger import Ledger, Trial
 from dvae.search.scoring import Score, goes_badly, outcome_of
 
 POLL_SECONDS = 0.5
@@ -38,12 +38,8 @@ def work_once(ledger: Ledger, work: Work) -> Trial | None:
     started = time.monotonic()
     with _heartbeats(ledger, trial.number, work.heartbeat):
         outcome = outcome_of(work.score, trial.dag, _report(ledger, trial.number, work), work.timeout)
-    finish(ledger, trial.number, outcome, started)
+    ledger.finish(trial.number, outcome, {"seconds": round(time.monotonic() - started, 6)})
     return trial
-
-
-def finish(ledger: Ledger, number: int, outcome: Outcome, started: float) -> None:
-    ledger.finish(number, outcome, {"seconds": round(time.monotonic() - started, 6)})
 
 
 def work_on(ledger: Ledger, work: Work, *, stop: Callable[[int, float], bool]) -> int:

@@ -108,9 +108,13 @@ class Task(ABC):
             return False
         return bool(self.valid(batch)[0])
 
+    def keys_of(self, dags: Sequence[Dag]) -> list[Hashable]:
+        """What makes each of a user's DAGs itself in this task."""
+        return self.keys(self.batch(dags)) if dags else []
+
     def key(self, dag: Dag) -> Hashable:
         """What makes a DAG itself in this task."""
-        return self.keys(self.batch([dag]))[0]
+        return self.keys_of([dag])[0]
 
     def scores(self, dags: Sequence[Dag]) -> list[float]:
         """How good the DAGs are, higher is better, where the task can tell."""

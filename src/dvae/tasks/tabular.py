@@ -40,13 +40,13 @@ class TabularTask(Task):
 
     @cached_property
     def _score_of(self) -> dict[Hashable, float]:
-        keys = self.keys(self.batch([entry.dag for entry in self.entries]))
+        keys = self.keys_of([entry.dag for entry in self.entries])
         return {key: entry.score for key, entry in zip(keys, self.entries, strict=True) if entry.score is not None}
 
     def scores(self, dags: Sequence[Dag]) -> list[float]:
         """The scores of the benchmark."""
         found = []
-        for number, key in enumerate(self.keys(self.batch(dags)) if dags else []):
+        for number, key in enumerate(self.keys_of(dags)):
             if key not in self._score_of:
                 raise TaskError(f"DAG {number} is not in the tables of {self.name}")
             found.append(self._score_of[key])
