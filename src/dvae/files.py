@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -55,6 +56,11 @@ def write_json(path: str | os.PathLike[str], value: object) -> None:
     except (TypeError, ValueError) as error:
         raise FormatError(f"{path}: the value cannot be written as JSON: {error}") from error
     write_text(path, text + "\n")
+
+
+def sha256_of(path: str | os.PathLike[str]) -> str:
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def finite(value: object) -> Any:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dvae.dag import ScoredDag, write_jsonl
+from dvae.files import sha256_of
 from dvae.reproduce import Preset, Source, Workshop, preset, run_stages, stages_of, write_plan
-from dvae.reproduce.sources import sha256_of
 from dvae.tasks import EnasTask
 
 OWN = "data/architectures.jsonl.gz"

@@ -181,10 +181,11 @@ def _print(run: Path, result: FitResult, measured: Evaluation, pictures: list[Pa
 def _searched(run: Path, vae: VAE, data: ScoredDags) -> dict[str, Any]:
     """The best network by each strategy, all with the same start; the exact optimum beside them."""
     from dvae.dag import DagSet
-    from dvae.reproduce.search_report import DATABASE, arrival, known_optimum
+    from dvae.reproduce.search_report import arrival, known_optimum
     from dvae.search import search
+    from dvae.search.study import DATABASE, storage_of
 
-    if _trained_since(run / DATABASE, vae):
+    if (run / DATABASE).is_file() and _trained_since(storage_of(run), vae):
         (run / DATABASE).unlink()
     known = data.train.dags[:KNOWN_SCORES]
     warm = DagSet.of(known, vae.task.scores(known))
@@ -195,7 +196,7 @@ def _searched(run: Path, vae: VAE, data: ScoredDags) -> dict[str, Any]:
         answers.remark(f"Searching with {strategy}: {EVALUATIONS} networks to score ...")
         study = search(
             vae, budget=EVALUATIONS, strategy=strategy, warm=warm, name=strategy, progress=True,
-            storage=f"sqlite:///{(run / DATABASE).absolute()}", about={"run": str(run.absolute()), "score": None},
+            storage=storage_of(run), about={"run": str(run.absolute()), "score": None},
         )  # fmt: skip
         reached = arrival(study.trials, optimum)
         rows.append({"strategy": strategy, "best": study.best_score, "gap": optimum - study.best_score,
@@ -204,14 +205,11 @@ def _searched(run: Path, vae: VAE, data: ScoredDags) -> dict[str, Any]:
     return {"optimum": optimum, "best_known_before": best, "evaluations": EVALUATIONS, "searches": rows}
 
 
-def _trained_since(database: Path, vae: VAE) -> bool:
+def _trained_since(url: str, vae: VAE) -> bool:
     """Whether the searches of an earlier demo were with another model."""
     from dvae.search import Study, model_print
     from dvae.search.optuna_ledger import study_names
 
-    if not database.is_file():
-        return False
-    url = f"sqlite:///{database.absolute()}"
     now = model_print(vae)
     return any(Study.open(url, name).description.get("model_print", now) != now for name in study_names(url))
 

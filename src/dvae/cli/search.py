@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from dvae.search.scoring import Score
     from dvae.tasks import Task
 
-DATABASE = "search.db"
 SHOWN = 5
 
 
@@ -84,13 +83,14 @@ def search(
     import dvae
     from dvae.cli import inputs, runs
     from dvae.search.optuna_ledger import shown
+    from dvae.search.study import storage_of
 
     answers.check_outputs(out, draw)
     settings = runs.read(run)
     vae = runs.load_model(run, device)
     searched = vae.task if task is None else inputs.get_task(inputs.task_name(task))
     _check_same_space(vae, searched)
-    url = storage or f"sqlite:///{(run / DATABASE).absolute()}"
+    url = storage or storage_of(run)
     name = study or f"{searched.name}-{strategy}-{seed}"
     scored = _scored(searched, score)
     answers.remark(f"Study {name!r} in {shown(url)}; look at it with: dvae explore {run} --study {shown(url)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import tarfile
 import urllib.error
 import urllib.request
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from dvae.data.images import CIFAR_FOLDER, CIFAR_TEST, CIFAR_TRAIN
 from dvae.errors import FormatError, MissingError
-from dvae.files import atomic_path
+from dvae.files import atomic_path, sha256_of
 from dvae.progress import progress_bar
 from dvae.tasks.tables import data_folder
 
@@ -52,7 +51,7 @@ def fetch_cifar10(
 
 def fetch(source: Download, path: Path, *, progress: bool | None = None) -> None:
     """Downloads to `path`; a download that was broken off goes on where it was."""
-    if path.is_file() and _digest(path) == source.sha256:
+    if path.is_file() and sha256_of(path) == source.sha256:
         return
     part = path.with_name(path.name + ".part")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -65,7 +64,7 @@ def fetch(source: Download, path: Path, *, progress: bool | None = None) -> None
     if part.stat().st_size != source.size:
         have, want = part.stat().st_size, source.size
         raise FormatError(f"{source.address} broke off after {have:,} of {want:,} bytes; start again to go on")
-    if _digest(part) != source.sha256:
+    if sha256_of(part) != source.sha256:
         part.unlink()
         raise FormatError(f"{source.address} is not what was expected (its checksum differs); nothing was kept")
     part.replace(path)
@@ -102,8 +101,3 @@ def _download(source: Download, part: Path, there: int, progress: bool | None) -
     except (urllib.error.URLError, OSError) as error:
         reason = getattr(error, "reason", error)
         raise MissingError(f"{source.address} cannot be fetched ({reason}); what came is kept, start again") from None
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

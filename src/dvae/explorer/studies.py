@@ -8,13 +8,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any, Protocol
 
 from dvae.dag import Dag
 from dvae.errors import DvaeError
 from dvae.explorer.space import Space
-from dvae.search.study import Study
+from dvae.search.study import Study, running_best, top_distinct
 from dvae.tasks import BayesNetTask
 from dvae.tasks.structure import exact_optimum
 
@@ -127,26 +126,11 @@ def snapshot(study: StudyLike) -> Snapshot:
     )
 
 
-def running_best(values: Sequence[float], higher_is_better: bool = True) -> list[float]:
-    return list(accumulate(values, max if higher_is_better else min))
-
-
 def running_mean(values: Sequence[float], over: int) -> list[float]:
     """The mean of the last `over` values, of fewer at the start."""
     return [
         sum(window) / len(window) for end in range(len(values)) if (window := values[max(0, end + 1 - over) : end + 1])
     ]
-
-
-def top_distinct(scored: Sequence[Scored], count: int, higher_is_better: bool = True) -> list[Scored]:
-    """The best DAGs, each once; of equal scores the earlier comes first."""
-    sign = -1 if higher_is_better else 1
-    found: dict[Dag, Scored] = {}
-    for trial in sorted(scored, key=lambda trial: (sign * trial.score, trial.number)):
-        found.setdefault(trial.dag, trial)
-        if len(found) == count:
-            break
-    return list(found.values())
 
 
 def baselines(space: Space) -> tuple[Baseline, ...]:

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from dvae.errors import CheckpointError, MissingError
 from dvae.files import atomic_path
 from dvae.models.storage import distinct_state, load_distinct_state
+from dvae.training import checkpoint
 
 Parts = Mapping[str, tuple[nn.Module, torch.optim.Optimizer | None]]
 
@@ -52,12 +52,7 @@ def load(path: Path, parts: Parts, settings: Mapping[str, Any]) -> dict[str, Any
 def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     if not path.is_file():
         raise MissingError(f"{path} is not there")
-    try:
-        with safe_open(path, framework="pt") as file:
-            header: dict[str, Any] = json.loads((file.metadata() or {})["state"])
-            return {name: file.get_tensor(name) for name in file.keys()}, header  # noqa: SIM118
-    except (SafetensorError, KeyError, ValueError, OSError) as error:
-        raise CheckpointError(f"{path} is not a whole checkpoint ({error})") from error
+    return checkpoint.read(path)
 
 
 def _load_optimizer(

@@ -10,7 +10,8 @@ from dvae.data import data_folder
 from dvae.data.fetching import Download, fetch
 from dvae.data.sources import ENAS_FILE
 from dvae.errors import DvaeError
-from dvae.reproduce.sources import Source, sha256_of
+from dvae.files import sha256_of
+from dvae.reproduce.sources import Source
 from dvae.tasks.tables import BNLEARN, BNLEARN_FILE, EMBEDDED
 
 log = logging.getLogger("dvae")

@@ -8,24 +8,23 @@ from pathlib import Path
 from dvae.figures import Panel, Series, save_dags, save_panels
 from dvae.reproduce.document import Block, Figure, Heading, Table
 from dvae.search import Study, Trial
+from dvae.search.study import DATABASE, running_best, storage_of, top_distinct
 from dvae.tasks import BayesNetTask, Task
 from dvae.tasks import get as get_task
 from dvae.tasks.scores import MOST_TABULATED
 from dvae.tasks.structure import exact_optimum
 
-DATABASE = "search.db"
 CLOSE = 1e-6
 TOP = 5
 
 
 def searches(run: Path, folder: Path) -> list[Block]:
     """Of all studies in the run's own database; nothing where there is none."""
-    path = run / DATABASE
-    if not path.is_file():
+    if not (run / DATABASE).is_file():
         return []
     from dvae.search.optuna_ledger import study_names
 
-    url = f"sqlite:///{path.absolute()}"
+    url = storage_of(run)
     studies = [Study.open(url, name) for name in study_names(url)]
     studies = [study for study in studies if study.best() is not None]
     if not studies:
@@ -79,15 +78,10 @@ def arrival(trials: Sequence[Trial], target: float, higher_is_better: bool = Tru
 def _curves(studies: Sequence[Study], optimum: float | None, folder: Path) -> Figure:
     series = []
     for study in studies:
-        best, values = None, []
-        for trial in study.trials:
-            if trial.score is not None:
-                better = max if study.higher_is_better else min
-                best = trial.score if best is None else better(best, trial.score)
-            values.append(best)
-        known = [(float(count), value) for count, value in enumerate(values, start=1) if value is not None]
+        scored = [(count, trial.score) for count, trial in enumerate(study.trials, start=1) if trial.score is not None]
+        best = running_best((score for _, score in scored), study.higher_is_better)
         name = str(study.description.get("strategy", study.name))
-        series.append(Series(name, tuple(x for x, _ in known), tuple(y for _, y in known)))
+        series.append(Series(name, tuple(count for count, _ in scored), tuple(best)))
     if optimum is not None:
         end = max(one.x[-1] for one in series)
         series.append(Series("optimum", (1.0, end), (optimum, optimum)))
@@ -98,10 +92,9 @@ def _curves(studies: Sequence[Study], optimum: float | None, folder: Path) -> Fi
 
 def _top(studies: Sequence[Study], folder: Path) -> Figure:
     """The best DAGs of all the searches together."""
-    sign = 1 if studies[0].higher_is_better else -1
     trials = [trial for study in studies for trial in study.trials if trial.score is not None]
-    distinct = sorted({trial.dag: trial for trial in trials}.values(), key=lambda trial: -sign * (trial.score or 0.0))
-    dags, titles = [trial.dag for trial in distinct[:TOP]], [f"{trial.score:.3f}" for trial in distinct[:TOP]]
+    top = top_distinct(trials, TOP, studies[0].higher_is_better)
+    dags, titles = [trial.dag for trial in top], [f"{trial.score:.3f}" for trial in top]
     svg, png = (save_dags(folder / f"best{ending}", dags, titles=titles) for ending in (".svg", ".png"))
     return Figure(
         "Best DAGs found", svg, png, f"The {len(dags)} best of {len(trials):,} scored DAGs, with their scores."

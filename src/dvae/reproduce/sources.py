@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from dvae.data.sources import ENAS_FILE
 from dvae.errors import DvaeError, FormatError, MissingError
 from dvae.evaluation import one_hot_features
 from dvae.evaluation.predictivity import pearson
+from dvae.files import sha256_of
 from dvae.tasks import BayesNetTask, Task, get
 
 TREES, SEED = 100, 0
@@ -60,10 +60,6 @@ class Source:
         if self.file is None:
             return task.dataset(size=self.size, seed=self.seed)
         return split(f"{self.task}, {path.name}", load_jsonl(path), self.size)
-
-
-def sha256_of(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @dataclass(frozen=True)

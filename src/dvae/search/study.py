@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 from dvae.dag import Dag
 from dvae.errors import StudyError
 from dvae.search.ledger import Ledger, Trial
 
+DATABASE = "search.db"  # of a run, where no other storage is named
 ABOUT = "dvae"  # what a study searches, in its ledger
 STATE = "dvae:state"  # where its strategy stood when the newest round was asked for
 ENDED = "dvae:ended"  # whether nothing more will be proposed
 PROPOSER = "dvae:proposer"  # who asks, and when it last said so
+
+
+class Scored(Protocol):
+    """A DAG of a search that has its score."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def dag(self) -> Dag: ...
+    @property
+    def score(self) -> float | None: ...
+
+
+S = TypeVar("S", bound=Scored)
 
 
 class Study:
@@ -80,6 +98,27 @@ class Study:
         if best is None:
             raise StudyError(f"no candidate of the study {self.name!r} has a score yet")
         return best
+
+
+def storage_of(run: Path) -> str:
+    """The address of a run's own studies."""
+    return f"sqlite:///{(run / DATABASE).absolute()}"
+
+
+def running_best(values: Iterable[float], higher_is_better: bool = True) -> list[float]:
+    """The best so far, after each value."""
+    return list(accumulate(values, max if higher_is_better else min))
+
+
+def top_distinct(trials: Iterable[S], count: int, higher_is_better: bool = True) -> list[S]:
+    """The best DAGs, each once; of equal scores the earlier comes first."""
+    sign = -1 if higher_is_better else 1
+    found: dict[Dag, S] = {}
+    for trial in sorted(trials, key=lambda trial: (sign * (trial.score or 0.0), trial.number)):
+        found.setdefault(trial.dag, trial)
+        if len(found) == count:
+            break
+    return list(found.values())
 
 
 def best_of(trials: list[Trial], higher_is_better: bool = True) -> Trial | None:

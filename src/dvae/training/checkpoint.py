@@ -71,7 +71,7 @@ def load_checkpoint(
     settings: dict[str, Any],
 ) -> Place:
     """Puts everything back and says where the run was. `settings` must be those the run was started with."""
-    tensors, header = _read(path)
+    tensors, header = read(path)
     different = [key for key in settings if header["settings"].get(key) != settings[key]]
     if different:
         key = different[0]
@@ -103,7 +103,8 @@ def _like(value: Tensor, parameter: Tensor, optimizer: torch.optim.Optimizer, mo
     return value.to(parameter.device).clone() if on_device else value.clone()
 
 
-def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors of a checkpoint and its header of plain values."""
     try:
         with safe_open(path, framework="pt") as file:
             header = json.loads((file.metadata() or {})["state"])
