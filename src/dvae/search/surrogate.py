@@ -2,9 +2,8 @@
 
 A graph state is what an encoder knows of a DAG before the bottleneck. Where it is a sum over nodes, as D-VAE's of
 Bayesian networks is, a sum over families of variables, and where the score is such a sum too, as BIC is, the score is
-nearly linear in the state: with a few thousand scored networks of Asia the linear model errs by a thousandth of a unit
-of BIC, where a process on the latents errs by hundreds. Where it is not, the linear model says little, and the process,
-which learns from its errors, says the rest.
+nearly linear in the state, far more than anything on the latents can tell (`dvae predict` shows both). Where it is not,
+the linear model says little, and the process, which learns from its errors, says the rest.
 
 What matters is how far a DAG is from the best: both are joined in log(1 + gap / unit).
 """
