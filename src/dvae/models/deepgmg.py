@@ -43,24 +43,24 @@ class FoldedRound(NamedTuple):
 
     weight: Tensor  # 9*hidden hidden: of the receiver, of the sender, of the GRU's hidden state
     biases: Tensor  # 4 3*hidden: of every message along an edge, of every one against, of the input, of the state
+    gradient: _WeightGradient  # of both, while it is gathered
 
 
 class Neighbourhood(NamedTuple):
     """Who hears whom in every graph of a batch, and which nodes move at all."""
 
     neighbours: Tensor  # batch node node
-    along: Tensor  # batch node 1: messages along edges
-    against: Tensor  # batch node 1
+    counts: Tensor  # batch node 3: messages along edges, against them, and one
     moves: Tensor  # batch node 1, bool
 
     @classmethod
     def of(cls, adjacency: Tensor, there: Tensor | None = None) -> Neighbourhood:
         """Of the graphs `adjacency` (floats, any leading axes); the nodes of those not `there` stay as they are."""
-        along, against = adjacency.sum(-2)[..., None], adjacency.sum(-1)[..., None]
-        moves = along + against > 0
+        along, against = adjacency.sum(-2), adjacency.sum(-1)
+        moves = (along + against > 0)[..., None]
         if there is not None:
             moves = moves & there[..., None, None]
-        return cls(adjacency + adjacency.mT, along, against, moves)
+        return cls(adjacency + adjacency.mT, torch.stack([along, against, torch.ones_like(along)], -1), moves)
 
     def at(self, place: int) -> Neighbourhood:
         return Neighbourhood(*(part[place] for part in self))
@@ -90,26 +90,77 @@ class Rounds(nn.Module):
         for update in self.updates:
             assert isinstance(update, GruRound)
             receiver, sender = (update.weight_ih @ messages.weight).split(messages.width, 1)
-            folds.append(
-                FoldedRound(
-                    torch.cat([receiver, sender, update.weight_hh]),
-                    torch.stack(
-                        [
-                            update.weight_ih @ (messages.bias + messages.direction),
-                            update.weight_ih @ messages.bias,
-                            update.bias_ih,
-                            update.bias_hh,
-                        ]
-                    ),
-                )
-            )
+            weight = torch.cat([receiver, sender, update.weight_hh])
+            along, against = update.weight_ih @ (messages.bias + messages.direction), update.weight_ih @ messages.bias
+            biases = torch.stack([along, against, update.bias_ih, update.bias_hh])
+            gradient = _WeightGradient()
+            weight, biases = _Gathered.apply(weight, biases, gradient)
+            folds.append(FoldedRound(weight, biases, gradient))
         return folds
+
+
+class _Visit(NamedTuple):
+    """What the backward pass of one round leaves for the gradient of its weights; a row a node."""
+
+    products: Tensor  # row 9*hidden: gradient of the round's product
+    states: Tensor  # row hidden: what it was taken of
+    gates: Tensor  # row 4*hidden: gradient of the GRU's two products
+    counts: Tensor  # row 3: as in `Neighbourhood`
+
+
+class _WeightGradient:
+    """The gradient of a round's weights, summed over its many uses in few large products.
+
+    There is a use of each round a decision. A product for each would write, and then add, a matrix as large as the
+    weights, though it is of a few hundred rows.
+    """
+
+    ROWS = 16_384  # so many are multiplied at once; with 501 hidden units they take 0.5 GB
+
+    def __init__(self) -> None:
+        self.visits: list[_Visit] = []
+        self.sums: tuple[Tensor, Tensor] | None = None
+
+    def add(self, visit: _Visit) -> None:
+        self.visits.append(visit)
+        if sum(len(visit.states) for visit in self.visits) >= self.ROWS:
+            self._multiply()
+
+    def take(self) -> tuple[Tensor, Tensor] | tuple[None, None]:
+        """The gradients of the weight and of the biases; what was gathered is forgotten."""
+        if self.visits:
+            self._multiply()
+        sums, self.sums = self.sums, None
+        return sums or (None, None)
+
+    def _multiply(self) -> None:
+        products, states, gates, counts = (torch.cat(parts) for parts in zip(*self.visits, strict=True))
+        self.visits.clear()
+        weight = (products.mT @ states).to(gates.dtype)
+        sums = counts.mT @ gates  # 3 4*hidden
+        biases = torch.cat([input_part(sums), hidden_part(sums[2:])])
+        self.sums = (weight, biases) if self.sums is None else (self.sums[0] + weight, self.sums[1] + biases)
+
+
+class _Gathered(torch.autograd.Function):
+    """Weights that get their gradient from a `_WeightGradient`, after all rounds that use them have run backward."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, biases: Tensor, gradient: _WeightGradient) -> tuple[Tensor, Tensor]:
+        ctx.gradient = gradient
+        ctx.set_materialize_grads(False)
+        return weight.view_as(weight), biases.view_as(biases)
+
+    @staticmethod
+    def backward(ctx: Any, *nothing: None) -> tuple[Tensor | None, ...]:
+        return (*ctx.gradient.take(), None)
 
 
 @fused
 def _round(
-    products: Tensor, received: Tensor, along: Tensor, against: Tensor, moves: Tensor, states: Tensor, biases: Tensor
+    products: Tensor, received: Tensor, counts: Tensor, moves: Tensor, states: Tensor, biases: Tensor
 ) -> tuple[Tensor, ...]:
+    along, against = counts[..., :1], counts[..., 1:2]
     receiver, _, hidden = products.chunk(3, -1)
     inputs = received + (along + against) * receiver + along * biases[0] + against * biases[1] + biases[2]
     step = gru_step.function(inputs, hidden + biases[3], states)
@@ -118,7 +169,7 @@ def _round(
 
 @fused
 def _round_backward(
-    grad: Tensor, along: Tensor, against: Tensor, moves: Tensor, states: Tensor,
+    grad: Tensor, counts: Tensor, moves: Tensor, states: Tensor,
     reset: Tensor, update: Tensor, candidate: Tensor, candidate_hidden: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Gradients of the GRU's two products, of the receivers' part, and of the states where they pass unchanged."""
@@ -127,7 +178,7 @@ def _round_backward(
     update_grad = moved * (states - candidate) * update * (1 - update)
     reset_grad = candidate_grad * candidate_hidden * reset * (1 - reset)
     gates = torch.cat([candidate_grad, reset_grad, update_grad, candidate_grad * reset], -1)
-    degree = along + against
+    degree = counts[..., :1] + counts[..., 1:2]
     receiver = torch.cat([degree * candidate_grad, degree * reset_grad, degree * update_grad], -1)
     return gates, receiver, torch.where(moves, grad * update, grad)
 
@@ -140,36 +191,35 @@ class _Round(torch.autograd.Function):
         ctx: Any,
         states: Tensor,
         neighbours: Tensor,
-        along: Tensor,
-        against: Tensor,
+        counts: Tensor,
         moves: Tensor,
         weight: Tensor,
         biases: Tensor,
+        gradient: _WeightGradient,
         static: bool,
     ) -> Tensor:
         dtype = operand_dtype()
         products = (shortened(states, dtype) @ shortened(weight, dtype).mT).to(states.dtype)
         sent = products.chunk(3, -1)[1]
-        moved, *gates = _round.when(static)(products, neighbours @ sent, along, against, moves, states, biases)
-        ctx.save_for_backward(states, neighbours, along, against, moves, weight, *gates)
-        ctx.dtype, ctx.static = dtype, static
+        moved, *gates = _round.when(static)(products, neighbours @ sent, counts, moves, states, biases)
+        ctx.save_for_backward(states, neighbours, counts, moves, weight, *gates)
+        ctx.dtype, ctx.gradient, ctx.static = dtype, gradient, static
         return moved
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        states, neighbours, along, against, moves, weight, *gates = ctx.saved_tensors
-        grads, receiver, kept = _round_backward.when(ctx.static)(
-            grad.contiguous(), along, against, moves, states, *gates
-        )
-        inputs, hidden = input_part(grads), hidden_part(grads)
-        products = torch.cat([receiver, neighbours @ inputs, hidden], -1).flatten(0, 1)  # neighbours are symmetric
-        short = shortened(products, ctx.dtype)
-        states_grad = (short @ shortened(weight, ctx.dtype)).to(grad.dtype).view_as(kept) + kept
-        weight_grad = (short.mT @ shortened(states.flatten(0, 1), ctx.dtype)).to(grad.dtype)
-        counts = torch.cat([along, against, torch.ones_like(along)], -1).flatten(0, 1)
-        sums = counts.mT @ grads.flatten(0, 1)  # 3 4*hidden
-        biases_grad = torch.cat([input_part(sums), hidden_part(sums[2:])])
-        return states_grad, None, None, None, None, weight_grad, biases_grad, None
+        states, neighbours, counts, moves, weight, *gates = ctx.saved_tensors
+        grads, receiver, kept = _round_backward.when(ctx.static)(grad.contiguous(), counts, moves, states, *gates)
+        received = neighbours @ input_part(grads)  # neighbours are symmetric
+        products = shortened(torch.cat([receiver, received, hidden_part(grads)], -1).flatten(0, 1), ctx.dtype)
+        kept = kept.flatten(0, 1)
+        if ctx.dtype is None:
+            states_grad = torch.addmm(kept, products, weight)
+        else:
+            states_grad = (products @ weight.to(ctx.dtype)).to(grad.dtype) + kept
+        before = shortened(states.flatten(0, 1), ctx.dtype)
+        ctx.gradient.add(_Visit(products, before, grads.flatten(0, 1), counts.flatten(0, 1)))
+        return states_grad.view_as(grad), *(None,) * 7
 
 
 def propagated(rounds: list[FoldedRound], states: Tensor, hood: Neighbourhood) -> Tensor:
