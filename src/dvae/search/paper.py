@@ -111,10 +111,12 @@ class PaperSearch(Drawing):
         fit = PaperFit(epochs=self.config.epochs)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # jitter is added where two points nearly coincide
-            # Trained in single precision, as fast as it goes; used in double.
+            # Trained in single precision where the model is, as fast as it goes; used in double on the CPU, where the
+            # thousands of small steps that climb to a point are faster than on a GPU.
+            device = self.vae.mean.weight.device
             model = fit.fit(
-                (self.latents - mean).float(),
-                targets.float(),
+                (self.latents - mean).float().to(device),
+                targets.float().to(device),
                 min(self.config.inducing, len(targets)),
                 self.generator,
                 lambda share: None,
@@ -141,7 +143,7 @@ class PaperSearch(Drawing):
 
     def _most_common(self, point: Tensor) -> Dag | None:
         """The valid DAG that a point decodes to most often, the first of equals."""
-        copies = point[None].to(self.vae.mean.weight.dtype).expand(self.config.decodings, -1)
+        copies = point[None].to(self.vae.mean.weight).expand(self.config.decodings, -1)
         decoded = self.vae.decode_batch(copies, seed=draw_seed(self.generator))
         valid = decoded.select(self.vae.task.valid(decoded))
         if not len(valid):
@@ -154,55 +156,52 @@ class PaperSearch(Drawing):
 class _Believer:
     """The sparse GP's posterior, given believed values at some points: they leave its mean as it is.
 
-    With whitened features f(x) = L^-1 k(Z, x) and the inducing values' posterior N(m, S), the mean at x is f(x) m and
-    the covariance of x and y is c(x, y) = k(x, y) - f(x) f(y) + f(x) S f(y).
+    With k(Z, Z) = L L^T and the whitened inducing values' posterior N(m, S), the mean at x is k(x, Z) a, where
+    a = L^-T m, and the covariance of x and y is k(x, y) - k(x, Z) A k(Z, y), where A = L^-T (I - S) L^-1. All that
+    does not depend on x is made once: a point is climbed to in many small steps.
     """
 
     def __init__(self, gp: Any, shift: Tensor, best: float) -> None:
-        self.kernel = gp.covar_module.double()
-        self.kernel.requires_grad_(False)
-        strategy = gp.variational_strategy.double()
-        self.inducing = strategy.inducing_points.detach()
-        distribution = strategy._variational_distribution
-        self.mean_values = distribution.variational_mean.detach().double()
-        root = distribution.chol_variational_covar.detach().double().tril()
-        self.covariance_values = root @ root.mT
-        covariance = self.kernel(self.inducing).to_dense()
-        self.factor = torch.linalg.cholesky(covariance + 1e-4 * torch.eye(len(covariance), dtype=covariance.dtype))
+        kernel = gp.covar_module
+        self.variance = float(kernel.outputscale.detach())
+        self.scales = kernel.base_kernel.lengthscale.detach().double().cpu()[0]
         self.shift, self.best = shift, best
-        self.believed = torch.empty(0, len(shift), dtype=torch.float64)
+        inducing = gp.variational_strategy.inducing_points.detach().double().cpu()
+        self.inducing = inducing / self.scales
+        values = gp.variational_strategy._variational_distribution
+        root = values.chol_variational_covar.detach().double().cpu().tril()
+        unit = torch.eye(len(inducing), dtype=torch.float64)
+        factor = torch.linalg.cholesky(self._kernel(self.inducing, self.inducing) + 1e-4 * unit)
+        inverse = torch.linalg.solve_triangular(factor, unit, upper=False)
+        self.weights = inverse.mT @ values.variational_mean.detach().double().cpu()
+        self.learned = inverse.mT @ (unit - root @ root.mT) @ inverse
+        self.believed = torch.empty(0, len(shift), dtype=torch.float64)  # as the kernel sees them
         self.chosen: Tensor | None = None  # Cholesky factor of the covariance of believed points
 
-    def features(self, points: Tensor) -> Tensor:
-        cross = self.kernel(self.inducing, points).to_dense()
-        features: Tensor = torch.linalg.solve_triangular(self.factor, cross, upper=False)
-        return features.mT
-
-    def covariance(self, points: Tensor, features: Tensor, others: Tensor, other_features: Tensor) -> Tensor:
-        prior: Tensor = self.kernel(points, others).to_dense()
-        learned: Tensor = torch.eye(len(self.inducing)).to(features) - self.covariance_values
-        return prior - features @ learned @ other_features.mT
+    def _kernel(self, points: Tensor, others: Tensor) -> Tensor:
+        """RBF, of points in units of the length scales."""
+        squares = points.square().sum(-1)[:, None] + others.square().sum(-1) - 2 * points @ others.mT
+        return self.variance * (-0.5 * squares.clamp(min=0)).exp()
 
     def moments(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance at points of the box."""  # row latent -> row, row
-        points = points - self.shift
-        features = self.features(points)
-        spread = (features @ self.covariance_values * features).sum(1)
-        variance = self.kernel(points, diag=True) - features.square().sum(1) + spread
+        points = (points - self.shift) / self.scales
+        cross = self._kernel(points, self.inducing)
+        variance = self.variance - (cross @ self.learned * cross).sum(1)
         if self.chosen is not None:
-            believed = self.believed - self.shift
-            cross = self.covariance(points, features, believed, self.believed_features)
-            variance = variance - torch.linalg.solve_triangular(self.chosen, cross.mT, upper=False).square().sum(0)
-        return features @ self.mean_values, variance.clamp(min=JITTER)
+            covariance = self._kernel(points, self.believed) - cross @ self.learned_believed
+            variance = variance - torch.linalg.solve_triangular(self.chosen, covariance.mT, upper=False).square().sum(0)
+        return cross @ self.weights, variance.clamp(min=JITTER)
 
     def believe(self, point: Tensor) -> None:
         """The GP's expectation at `point` counts as seen there, and as the best if it is."""
         self.best = max(self.best, float(self.moments(point[None])[0]))
-        self.believed = torch.cat([self.believed, point[None]])
-        points = self.believed - self.shift
-        self.believed_features = self.features(points)
-        covariance = self.covariance(points, self.believed_features, points, self.believed_features)
-        self.chosen = torch.linalg.cholesky(covariance + JITTER * 10 * torch.eye(len(points), dtype=torch.float64))
+        self.believed = torch.cat([self.believed, ((point - self.shift) / self.scales)[None]])
+        cross = self._kernel(self.inducing, self.believed)
+        self.learned_believed = self.learned @ cross
+        covariance = self._kernel(self.believed, self.believed) - cross.mT @ self.learned_believed
+        jitter = JITTER * 10 * torch.eye(len(covariance), dtype=torch.float64)
+        self.chosen = torch.linalg.cholesky(covariance + jitter)
 
     def model(self) -> Any:
         """What BoTorch's acquisition functions ask."""
