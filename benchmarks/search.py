@@ -94,11 +94,12 @@ def main() -> None:
     parser.add_argument("--budget", type=int, default=500)
     parser.add_argument("--each", type=int, default=10, help="networks asked for at once (paper's strategy: 50)")
     parser.add_argument("--warm", type=int, default=5000)
+    parser.add_argument("--device", default="cpu", help="of the model")
     parser.add_argument("--lines", type=Path, help="a JSONL file of finished rows, to go on from")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    vae = dvae.load(options.run)
+    vae = dvae.load(options.run, device=options.device)
     task = dvae.tasks.get(options.task)
     if not isinstance(task, BayesNetTask):
         parser.error(f"{options.task} is not a task of Bayesian networks")

@@ -77,6 +77,8 @@ def test_a_trained_run_becomes_a_page(call: Call, run: Path, tmp_path: Path) -> 
 
 def test_what_cannot_be_done_is_refused_in_a_sentence(refused: Refused, tmp_path: Path) -> None:
     assert "choose among dvae, svae" in refused("reproduce", "table1", *SMALL, "--run", tmp_path / "r", "--only", "gpt")
+    assert "K/N" in refused("reproduce", "table1", *SMALL, "--run", tmp_path / "r", "--part", "2 of 3")
+    assert "no part 0 of 3" in refused("reproduce", "table1", *SMALL, "--run", tmp_path / "r", "--part", "0/3")
     assert "no such folder" in refused("report", tmp_path / "none")
     assert "ends in .html" in refused("report", tmp_path, "--out", tmp_path / "page.txt")
     assert "holds no run" in refused("report", tmp_path)

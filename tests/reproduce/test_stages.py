@@ -250,6 +250,17 @@ def test_the_quick_preset_keeps_what_makes_a_variant_one() -> None:
     assert "small run" in settings.note
 
 
+def test_parts_together_are_all_stages_and_share_no_work_but_what_they_need() -> None:
+    settings = preset("tiny", Source("enas6"), Source("asia"))
+    whole = stages_of("bo-bn", settings)
+    parts = [stages_of("bo-bn", settings, part=(number, 3)) for number in (1, 2, 3)]
+    assert set().union(*parts) == set(whole)
+    shared = set(parts[0]) & set(parts[1])
+    assert {stage.kind for stage in shared} == {"train"}
+    with pytest.raises(ConfigError, match="no part 4 of 3"):
+        stages_of("bo-bn", settings, part=(4, 3))
+
+
 def test_only_some_models_are_chosen_with_what_they_need() -> None:
     settings = preset("tiny", Source("enas6"), Source("asia"))
     chosen = stages_of("table1", settings, ["svae"])

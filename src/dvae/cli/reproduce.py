@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -31,6 +32,10 @@ def reproduce(
     only: Annotated[
         str | None, typer.Option("--only", metavar="MODEL,...", help="Only stages of these models, e.g. dvae,svae.")
     ] = None,
+    part: Annotated[
+        str,
+        typer.Option("--part", metavar="K/N", help="Only the K-th of N shares, to spread the stages over machines."),
+    ] = "1/1",
     seeds: Annotated[
         int | None,
         typer.Option("--seeds", min=1, metavar="N", help="Train every model N times [default: the preset's]."),
@@ -56,7 +61,7 @@ def reproduce(
     enas = room.architecture_source(folder, make_architectures)
     settings = room.preset(preset, enas, room.bayesnet_source(), seeds)
     chosen = None if only is None else [name.strip() for name in only.split(",")]
-    stages = room.stages_of(target, settings, chosen)
+    stages = room.stages_of(target, settings, chosen, _part(part))
     workshop = room.Workshop(
         folder,
         device=options.available(device),
@@ -84,6 +89,15 @@ def reproduce(
         _print(folder, page, outcome)
     if outcome.failed:
         raise typer.Exit(FAILED)
+
+
+def _part(text: str) -> tuple[int, int]:
+    from dvae.errors import ConfigError
+
+    match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
+    if match is None:
+        raise ConfigError(f"--part takes K/N, such as 1/4, not {text!r}")
+    return int(match[1]), int(match[2])
 
 
 def _list(workshop: Workshop, stages: list[Stage], json: bool) -> None:

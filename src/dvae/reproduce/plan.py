@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from dvae.config import check
 from dvae.errors import ConfigError
 from dvae.reproduce.looking import Circle, Cost, Grid, Maps
 from dvae.reproduce.measuring import Baselines, Evaluate, Predict, Smooth
@@ -18,8 +19,14 @@ OUTSIDE_TABLE_1 = ("dvae-smp", "dvae-fast")  # they stand in Table 3
 RANDOM_MODEL = "dvae"  # random search is done in the paper's latent space only
 
 
-def stages_of(target: str, preset: Preset, only: Collection[str] | None = None) -> list[Stage]:
-    """The stages of a target, in the order in which they are best made; `only` keeps those of some models."""
+def stages_of(
+    target: str, preset: Preset, only: Collection[str] | None = None, part: tuple[int, int] = (1, 1)
+) -> list[Stage]:
+    """The stages of a target, in the order in which they are best made.
+
+    `only` keeps those of some models, `part` (number, of how many) a share of them, so that several machines can make
+    them side by side; either with all that they need.
+    """
     makers = {
         "table1": table1,
         "table2": table2,
@@ -35,7 +42,9 @@ def stages_of(target: str, preset: Preset, only: Collection[str] | None = None) 
     if only is not None:
         _check_names(only, preset)
         stages = [stage for stage in stages if subject_of(stage) in only]
-    return with_needs(stages)
+    number, parts = part
+    check(1 <= number <= parts, f"there is no part {number} of {parts}")
+    return with_needs(sorted(stages, key=lambda stage: stage.seed_of_model)[number - 1 :: parts])
 
 
 def table1(preset: Preset) -> list[Stage]:
