@@ -256,7 +256,7 @@ def test_parts_together_are_all_stages_and_share_no_work_but_what_they_need() ->
     parts = [stages_of("bo-bn", settings, part=(number, 3)) for number in (1, 2, 3)]
     assert set().union(*parts) == set(whole)
     shared = set(parts[0]) & set(parts[1])
-    assert {stage.kind for stage in shared} == {"train"}
+    assert {stage.kind for stage in shared} <= {"train"}
     with pytest.raises(ConfigError, match="no part 4 of 3"):
         stages_of("bo-bn", settings, part=(4, 3))
 
