@@ -266,6 +266,7 @@ def test_only_some_models_are_chosen_with_what_they_need() -> None:
     chosen = stages_of("table1", settings, ["svae"])
     assert {stage.slug.split("-")[1] for stage in chosen} == {"svae"}
     assert {stage.kind for stage in stages_of("table2", settings, ["baselines"])} == {"baselines"}
+    assert {stage.slug for stage in stages_of("table1", settings, ["enas6/svae"])} == {"enas6-svae-0"}
     with pytest.raises(ConfigError, match="choose among dvae, svae"):
         stages_of("table1", settings, ["gpt"])
     with pytest.raises(ConfigError, match="table1"):

@@ -41,7 +41,7 @@ def stages_of(
     stages = [stage for name in wanted for stage in makers[name](preset)]
     if only is not None:
         _check_names(only, preset)
-        stages = [stage for stage in stages if subject_of(stage) in only]
+        stages = [stage for stage in stages if not names_of(stage).isdisjoint(only)]
     number, parts = part
     check(1 <= number <= parts, f"there is no part {number} of {parts}")
     return with_needs(sorted(stages, key=lambda stage: stage.seed_of_model)[number - 1 :: parts])
@@ -108,15 +108,25 @@ def trainings(preset: Preset, experiment: Experiment, recipe: Recipe) -> Sequenc
     return [Train(experiment.source, recipe, seed) for seed in range(preset.seeds)]
 
 
-def subject_of(stage: Stage) -> str:
-    """The name of the recipe that a stage is about, or its kind where it is about no single model."""
+def names_of(stage: Stage) -> set[str]:
+    """What a stage can be chosen by: the recipe it is about, alone or with its task, or its kind where it is about no
+    single model."""
     train = stage if isinstance(stage, Train) else getattr(stage, "train", None)
-    return train.recipe.name if isinstance(train, Train) else stage.kind
+    if not isinstance(train, Train):
+        return {stage.kind}
+    return {train.recipe.name, _on_task(train.source.task, train.recipe)}
+
+
+def _on_task(task: str, recipe: Recipe) -> str:
+    return f"{task}/{recipe.name}"
 
 
 def _check_names(only: Collection[str], preset: Preset) -> None:
-    recipes = dict.fromkeys(recipe.name for experiment in (preset.enas, preset.bn) for recipe in experiment.recipes)
-    known = (*recipes, Baselines.kind, Landmarks.kind, Cost.kind)
+    pairs = [(x.source.task, recipe) for x in (preset.enas, preset.bn) for recipe in x.recipes]
+    known = (*dict.fromkeys(recipe.name for _, recipe in pairs), Baselines.kind, Landmarks.kind, Cost.kind)
     for name in only:
-        if name not in known:
-            raise ConfigError(f"the preset {preset.name} has no {name!r}; choose among {', '.join(known)}")
+        if name not in known and name not in {_on_task(*pair) for pair in pairs}:
+            raise ConfigError(
+                f"the preset {preset.name} has no {name!r}; choose among {', '.join(known)}, or a model on one task, "
+                f"such as {_on_task(*pairs[0])}"
+            )
