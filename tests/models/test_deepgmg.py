@@ -7,7 +7,10 @@ import torch
 
 import dvae
 from dvae.models import VAE
+from dvae.models.decoders.deepgmg import DeepGmgDecoder
 from dvae.models.deepgmg import _WeightGradient
+from dvae.models.parts import Sampling
+from dvae.tasks.vocabulary import END_INDEX
 
 
 def small() -> tuple[VAE, torch.Tensor]:
@@ -41,3 +44,27 @@ def test_a_second_backward_pass_gathers_afresh() -> None:
     for name, part in vae.named_parameters():
         if part.grad is not None:
             assert torch.allclose(part.grad, 2 * once[name], rtol=1e-12), name
+
+
+def test_sampling_goes_through_the_states_of_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The state before every type is the same, whether a DAG is drawn or given, also where all nodes are connected."""
+    task = dvae.tasks.get("enas6")
+    vae = dvae.models.build("deepgmg", task, hidden=12, latent=4, seed=0).double()
+    decoder = vae.decoder
+    assert isinstance(decoder, DeepGmgDecoder)
+    with torch.no_grad():
+        decoder.add_edge.bias += 3.0  # most edges are wanted, so that nodes run out ...
+        decoder.add_vertex.bias[END_INDEX] = -100.0  # ... and many nodes
+    # The order in which predecessors are given: from the newest on.
+    monkeypatch.setattr(decoder, "_node_scores", lambda states: 100.0 * torch.arange(states.shape[1] - 1.0)[None])
+    seen: list[torch.Tensor] = []
+    score, readout = decoder._type_scores, decoder.parts.readout.of_many
+    monkeypatch.setattr(decoder, "_type_scores", lambda states: seen.append(states) or score(states))
+    latents = torch.randn(1, 4, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    drawn = decoder.sample(latents, Sampling(greedy=False, generator=torch.Generator().manual_seed(0)))
+    assert int(drawn.adjacency.sum()) > 10
+    given: list[list[torch.Tensor]] = []
+    monkeypatch.setattr(decoder.parts.readout, "of_many", lambda states: given.append(states) or readout(states))
+    decoder.nll(latents, drawn)
+    for one, other in zip(seen, given[0], strict=False):
+        assert torch.allclose(one, other, rtol=1e-12), len(one[0])

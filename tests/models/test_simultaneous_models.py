@@ -334,10 +334,10 @@ class DeepGmgOracle:
                     connect((*types, kind), edges, self._added(states, kind), [], share * chance)
 
         def connect(types, edges, states, chosen, share):
+            states = self._rounds(states, edges)
             if len(chosen) == len(types) - 1:
                 grow(types, edges, states, share)
                 return
-            states = self._rounds(states, edges)
             more = float(self._more(states))
             grow(types, edges, states, share * (1 - more))
             for source, chance in enumerate(self._sources(states, chosen).tolist()):

@@ -7,8 +7,8 @@ a decision, for all graphs of a batch in step: node i of every graph at once, th
 k-th decision keep their states meanwhile, so no graph feels the others (in the original they do).
 
 The true predecessors are added from the largest index down. As in the original the likelihood asks "another edge?" once
-more after the last one, and which node among all older ones. Sampling leaves out nodes that are chosen already, and
-asks only while there is a choice.
+more after the last one, and which node among all older ones. Sampling leaves out nodes that are chosen already; where
+none is left, the answer is no.
 """
 
 from __future__ import annotations
@@ -231,12 +231,12 @@ class _Sampler:
     def _edges(self, node: int, growing: Tensor) -> None:
         """Predecessors of the newest node, one by one, until no more is wanted; then those the rules demand."""
         asked = growing
-        for _ in range(node):
-            chosen = self.adjacency[:, :node, node]
-            asked = asked & ~chosen.all(1)
+        for _ in range(node + 1):
             if not asked.any():
                 break
-            self._advance(node, asked)
+            self._advance(node, asked)  # also before an answer that is known: so it was learned
+            chosen = self.adjacency[:, :node, node]
+            asked = asked & ~chosen.all(1)
             score = self.decoder._edge_score(self.states)
             asked = asked & draw_edges(score, self.sampling)
             scores = self.decoder._node_scores(self.states)
