@@ -101,7 +101,7 @@ def benchmark(name: str, run: str, options: argparse.Namespace) -> dict[str, Any
         "uniform": lambda archive, seed: UniformSampling(archive, task, seed + 1000),
     }
     rows: list[dict[str, Any]] = []
-    for seed in range(options.seeds):
+    for seed in range(options.first_seed, options.first_seed + options.seeds):
         start = list(dict.fromkeys(task.sample(2 * options.start, seed=seed)))[: options.start]
         for strategy in options.strategies.split(","):
             searcher = makers[strategy](Archive(task), seed)
@@ -135,6 +135,7 @@ def main() -> None:
     parser.add_argument("runs", nargs="+", metavar="TASK=RUN")
     parser.add_argument("--strategies", default="trust-region,evolution,uniform")
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--budget", type=int, default=400)
     parser.add_argument("--each", type=int, default=10, help="DAGs asked for at once")
     parser.add_argument("--start", type=int, default=20, help="random DAGs scored first")

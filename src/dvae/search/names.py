@@ -13,6 +13,8 @@ from dvae.search.paper import PaperSearch
 from dvae.search.strategies import Evolution, RandomSearch, Strategy
 from dvae.search.trust_region import TrustRegion, TrustRegionConfig
 
+LATENTS_ONLY = TrustRegionConfig(edits=0, process="latents")
+
 
 class Entry(NamedTuple):
     make: Callable[[VAE, Archive, int], Strategy]
@@ -26,8 +28,8 @@ STRATEGIES = {
         "Bayesian optimisation near the best DAGs, over what really decodes: the default",
     ),
     "trust-region-latents": Entry(
-        lambda vae, archive, seed: TrustRegion(vae, archive, seed=seed, config=TrustRegionConfig(edits=0)),
-        "the same, over nothing but what latents decode to",
+        lambda vae, archive, seed: TrustRegion(vae, archive, seed=seed, config=LATENTS_ONLY),
+        "the same, over nothing but what latents decode to, with a process on latents",
     ),
     "paper": Entry(
         lambda vae, archive, seed: PaperSearch(vae, archive, seed=seed),

@@ -20,10 +20,11 @@ from torch import Tensor
 from dvae.config import check
 from dvae.dag import Dag
 from dvae.errors import DvaeError, MissingError
+from dvae.evaluation.onehot import one_hot_features
 from dvae.models import VAE
 from dvae.search.archive import Archive, Evaluation
 from dvae.search.strategies import Drawing, changed, decoded_dags, draw_seed
-from dvae.search.surrogate import Surrogate
+from dvae.search.surrogate import Process, Seen, Surrogate
 
 NEIGHBOURS = 5
 
@@ -41,6 +42,7 @@ class TrustRegionConfig:
     shortest: float = 0.1
     longest: float = 0.8
     patience: int = 3  # rounds without an improvement before the region narrows
+    process: Process = "graphs"  # what the Gaussian process sees of a DAG
     points: int = 400  # scored DAGs the process learns from: the best half, the rest at random
     fit_every: int = 5  # rounds between fits of the process's own settings
     greedy: float = 0.5  # share of a round that the process's mean chooses; each other DAG is one sample's best
@@ -66,8 +68,7 @@ class TrustRegion(Drawing):
         self.length = self.config.first_length
         self.stale = 0
         self.rounds = 0
-        self.latents = torch.empty(0, vae.config.latent, dtype=torch.float64)
-        self.states = torch.empty(0, 0, dtype=torch.float64)
+        self.seen = Seen.none()  # of the archive's DAGs
         self.settings: dict[str, Any] | None = None  # of the process, from the last fit
 
     def tell(self, evaluations: Iterable[Evaluation]) -> None:
@@ -75,9 +76,7 @@ class TrustRegion(Drawing):
         new = self.archive.add(evaluations)
         if not new:
             return
-        states, latents = self._encoded([evaluation.dag for evaluation in new])
-        self.latents = torch.cat([self.latents, latents])
-        self.states = torch.cat([self.states.reshape(-1, states.shape[1]), states])
+        self.seen = self.seen.joined(self._encoded([evaluation.dag for evaluation in new]))
         after = self.archive.best()
         if before is None or after is None or before.score is None or after.score is None:
             return
@@ -126,7 +125,7 @@ class TrustRegion(Drawing):
         scores = torch.tensor(self.archive.scores, dtype=torch.float64)
         best = scores.topk(min(self.config.points // 2, len(scores))).indices
         rest = torch.randperm(len(scores), generator=self.generator)[: self.config.points - len(best)]
-        surrogate = Surrogate(self.states, self.latents, scores, torch.cat([best, rest]).unique())
+        surrogate = Surrogate(self.seen, scores, torch.cat([best, rest]).unique(), self.config.process)
         self.settings = surrogate.prepare(self.settings, fit=self.rounds % self.config.fit_every == 0)
         self.rounds += 1
         return surrogate
@@ -135,8 +134,11 @@ class TrustRegion(Drawing):
         """Distinct, valid, unknown DAGs around promising ones; wider where a narrow region holds too few."""
         known = torch.tensor(self.archive.scores, dtype=torch.float64)
         best = known.topk(min(self.config.pool, len(known))).indices
-        good, parents = self.latents[best], [self.archive.dags[place] for place in best[: self.config.centres].tolist()]
-        found = _Candidates([], self.states[:0], self.latents[:0])
+        good, parents = (
+            self.seen.latents[best],
+            [self.archive.dags[place] for place in best[: self.config.centres].tolist()],
+        )
+        found = _Candidates([], self.seen.at(slice(0)))
         promising, length = good, self.length
         for generation in range(1, 2 * self.config.generations + 1):
             moved = self._moved(self._centres(promising, good), good, length)
@@ -145,9 +147,9 @@ class TrustRegion(Drawing):
             decoded += self._edited(parents)
             fresh = self.archive.unknown([*found.dags, *decoded])[len(found.dags) :]
             if fresh:
-                found = found.joined(_Candidates(fresh, *self._encoded(fresh)))
-                order = surrogate.values(found.states, found.latents)[0].argsort(descending=True)
-                promising = found.latents[order[: self.config.pool]]
+                found = _Candidates(found.dags + fresh, found.seen.joined(self._encoded(fresh)))
+                order = surrogate.values(found.seen)[0].argsort(descending=True)
+                promising = found.seen.latents[order[: self.config.pool]]
                 parents = [
                     *parents[: self.config.centres],
                     *(found.dags[place] for place in order[: self.config.centres]),
@@ -184,7 +186,7 @@ class TrustRegion(Drawing):
 
     def _random_steps(self, count: int, length: float) -> Tensor:
         """Of many sizes, along all or along few dimensions."""
-        shape = (count, self.latents.shape[1])
+        shape = (count, self.seen.latents.shape[1])
         noise = torch.randn(shape, generator=self.generator, dtype=torch.float64)
         share = torch.rand(count, 1, generator=self.generator, dtype=torch.float64).clamp(min=0.1)
         mask = torch.rand(shape, generator=self.generator, dtype=torch.float64) < share
@@ -203,29 +205,22 @@ class TrustRegion(Drawing):
         if not count:
             return []
         greedy = round(count * self.config.greedy)
-        mean, samples = surrogate.values(found.states, found.latents, count - greedy)
+        mean, samples = surrogate.values(found.seen, count - greedy)
         chosen: list[int] = mean.topk(greedy).indices.tolist()
         for sample in samples:
             sample[chosen] = -torch.inf
             chosen.append(int(sample.argmax()))
         return chosen
 
-    def _encoded(self, dags: list[Dag]) -> tuple[Tensor, Tensor]:
-        """The graph states and the latents of DAGs."""
-        states = self.vae.graph_states(dags)
+    def _encoded(self, dags: list[Dag]) -> Seen:
+        batch = self.vae.task.batch(dags)
+        states = self.vae.graph_states(batch)
         with torch.no_grad():
             latents = self.vae.posterior_of(states).mean
-        return states.double().cpu(), latents.double().cpu()
+        plain = one_hot_features(batch, self.vae.task.num_types)
+        return Seen(*(part.double().cpu() for part in (states, latents, plain)))
 
 
 class _Candidates(NamedTuple):
     dags: list[Dag]
-    states: Tensor  # DAG feature
-    latents: Tensor  # DAG latent
-
-    def joined(self, others: _Candidates) -> _Candidates:
-        return _Candidates(
-            self.dags + others.dags,
-            torch.cat([self.states, others.states]),
-            torch.cat([self.latents, others.latents]),
-        )
+    seen: Seen
