@@ -6,7 +6,7 @@ nearly linear in the state, far more than anything on the latents can tell (`dva
 the linear model says little, and the process, which learns from its errors, says the rest.
 
 The linear model has no doubt about itself, and a search goes straight to where it is most mistaken. So it is asked only
-where scored DAGs far outnumber its features; before that the process is alone.
+where scored DAGs far outnumber its features. Before that the process is alone, and sees graph states itself.
 
 What matters is how far a DAG is from the best: both are joined in log(1 + gap / unit).
 """
@@ -24,7 +24,8 @@ from torch import Tensor
 
 from dvae.evaluation.linear import LinearModel
 
-Process = Literal["graphs", "latents"]  # what the process sees
+Process = Literal["graphs", "latents"]  # what the process sees while it is alone; behind the linear model, latents
+SETTINGS = ("likelihood", "mean_module", "covar_module")  # of a process
 UNIT_QUANTILE = 0.1
 POINTS_A_FEATURE = 2  # of the linear model, at least
 SHORTEST = 1.0  # length scale; DAGs are about 1.5 apart, and a process that sees less far learns nothing of others
@@ -67,7 +68,8 @@ class Surrogate:
             residuals = residuals - self._joined(self.linear.left_out[chosen])
         self.level, self.scale = residuals.mean(), residuals.std().clamp(min=1e-9)
         self.residuals = (residuals - self.level) / self.scale
-        self.view: _View = (_Graphs if process == "graphs" else _Cube)(seen, chosen)
+        alone = process == "graphs" and self.linear is None
+        self.view: _View = _Graphs(seen) if alone else _Cube(seen.at(chosen))
         self.points = self.view.points(seen.at(chosen))
         self.process: Any = None
 
@@ -80,15 +82,16 @@ class Surrogate:
         model = SingleTaskGP(
             self.points, self.residuals[:, None], covar_module=self.view.kernel(), outcome_transform=None
         )
-        if settings is not None:
-            model.load_state_dict(dict(settings), strict=False)
-        if settings is None or fit:
+        names = {name for name in model.state_dict() if name.startswith(SETTINGS)}
+        known = settings is not None and settings.keys() == names  # the kernel changes with what the process sees
+        if known:
+            model.load_state_dict(dict(settings or {}), strict=False)
+        if fit or not known:
             likelihood = ExactMarginalLogLikelihood(model.likelihood, model)
             with _quiet():
                 fit_gpytorch_mll(likelihood, optimizer_kwargs={"options": {"maxiter": FIT_ITERATIONS}})
         self.process = model
-        kept = ("likelihood", "mean_module", "covar_module")
-        return {key: value.clone() for key, value in model.state_dict().items() if key.startswith(kept)}
+        return {name: value.clone() for name, value in model.state_dict().items() if name in names}
 
     @torch.no_grad()
     def values(self, seen: Seen, samples: int = 0) -> tuple[Tensor, Tensor]:
@@ -119,10 +122,9 @@ class _View(Protocol):
 class _Cube:
     """Latents in the unit cube, a length scale a dimension, under a prior that grows with their number."""
 
-    def __init__(self, seen: Seen, chosen: Tensor) -> None:
-        points = seen.latents[chosen]
-        self.low = points.min(0).values
-        self.size = (points.max(0).values - self.low).clamp(min=1e-9)
+    def __init__(self, known: Seen) -> None:
+        self.low = known.latents.min(0).values
+        self.size = (known.latents.max(0).values - self.low).clamp(min=1e-9)
 
     def points(self, seen: Seen) -> Tensor:
         return (seen.latents - self.low) / self.size
@@ -137,11 +139,11 @@ class _Graphs:
     Both are scaled by the square root of their number, so that typical distances do not depend on it.
     """
 
-    def __init__(self, seen: Seen, chosen: Tensor) -> None:
-        self.mean = seen.states.mean(0)
-        deviation = seen.states.std(0, correction=0)
+    def __init__(self, known: Seen) -> None:
+        self.mean = known.states.mean(0)
+        deviation = known.states.std(0, correction=0)
         self.deviation = deviation.clamp(min=max(LEAST_DEVIATION * float(deviation.mean()), 1e-9))
-        self.varying = max(1, int((seen.plain != seen.plain[0]).any(0).sum()))
+        self.varying = max(1, int((known.plain != known.plain[0]).any(0).sum()))
 
     def points(self, seen: Seen) -> Tensor:
         states = (seen.states - self.mean) / self.deviation / math.sqrt(len(self.mean))

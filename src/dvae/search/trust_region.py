@@ -42,7 +42,7 @@ class TrustRegionConfig:
     shortest: float = 0.1
     longest: float = 0.8
     patience: int = 3  # rounds without an improvement before the region narrows
-    process: Process = "graphs"  # what the Gaussian process sees of a DAG
+    process: Process = "graphs"  # what the Gaussian process sees of a DAG, while scores are few
     points: int = 400  # scored DAGs the process learns from: the best half, the rest at random
     fit_every: int = 5  # rounds between fits of the process's own settings
     greedy: float = 0.5  # share of a round that the process's mean chooses; each other DAG is one sample's best
