@@ -136,7 +136,8 @@ def _paper(enas: Source, bn: Source) -> Preset:
 
 QUICK_NOTE = (
     "A small run: models of hidden size 64 and 96 (DeepGMG: 32), a few thousand graphs, few epochs, subsampled "
-    "protocols. It shows that everything works and how it looks; its numbers are not the paper's experiment and say nothing against it."
+    "protocols. It shows that everything works and how it looks; its numbers are not the paper's experiment and say "
+    "nothing against it."
 )
 
 
