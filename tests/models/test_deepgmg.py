@@ -46,6 +46,26 @@ def test_a_second_backward_pass_gathers_afresh() -> None:
             assert torch.allclose(part.grad, 2 * once[name], rtol=1e-12), name
 
 
+def test_a_backward_pass_that_ends_before_the_weights_leaves_nothing() -> None:
+    expected = gradients()
+    vae, loss = small()
+    torch.autograd.grad(loss, [vae.mean.bias], retain_graph=True)
+    loss.backward()
+    for name, part in vae.named_parameters():
+        if part.grad is not None:
+            assert torch.allclose(part.grad, expected[name], rtol=1e-12, atol=1e-14), name
+
+
+def test_frozen_weights_gather_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    vae, _ = small()
+    vae.requires_grad_(False)
+    latents = torch.zeros(6, 4, dtype=torch.float64, requires_grad=True)
+    monkeypatch.setattr(_WeightGradient, "add", lambda *_: pytest.fail("gathered"))
+    batch = vae.prepare(dvae.tasks.get("enas6").sample_batch(6, seed=1))
+    vae.decoder.nll(latents, batch).sum().backward()
+    assert latents.grad is not None
+
+
 def test_sampling_goes_through_the_states_of_training(monkeypatch: pytest.MonkeyPatch) -> None:
     """The state before every type is the same, whether a DAG is drawn or given, also where all nodes are connected."""
     task = dvae.tasks.get("enas6")

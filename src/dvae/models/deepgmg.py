@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from dvae.models.aligned import aligned, aligned_parameter, uniform
 from dvae.models.features import NodeFeatures
@@ -120,8 +121,13 @@ class _WeightGradient:
     def __init__(self) -> None:
         self.visits: list[_Visit] = []
         self.sums: tuple[Tensor, Tensor] | None = None
+        self.backward_pass = -1
 
     def add(self, visit: _Visit) -> None:
+        now = torch._C._current_graph_task_id()
+        if now != self.backward_pass:  # what another pass left, one that did not come as far as the weights
+            self.backward_pass, self.sums = now, None
+            self.visits.clear()
         self.visits.append(visit)
         if sum(len(visit.states) for visit in self.visits) >= self.ROWS:
             self._multiply()
@@ -152,6 +158,7 @@ class _Gathered(torch.autograd.Function):
         return weight.view_as(weight), biases.view_as(biases)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *nothing: None) -> tuple[Tensor | None, ...]:
         return (*ctx.gradient.take(), None)
 
@@ -207,6 +214,7 @@ class _Round(torch.autograd.Function):
         return moved
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         states, neighbours, counts, moves, weight, *gates = ctx.saved_tensors
         grads, receiver, kept = _round_backward.when(ctx.static)(grad.contiguous(), counts, moves, states, *gates)
@@ -217,8 +225,9 @@ class _Round(torch.autograd.Function):
             states_grad = torch.addmm(kept, products, weight)
         else:
             states_grad = (products @ weight.to(ctx.dtype)).to(grad.dtype) + kept
-        before = shortened(states.flatten(0, 1), ctx.dtype)
-        ctx.gradient.add(_Visit(products, before, grads.flatten(0, 1), counts.flatten(0, 1)))
+        if ctx.needs_input_grad[4]:
+            before = shortened(states.flatten(0, 1), ctx.dtype)
+            ctx.gradient.add(_Visit(products, before, grads.flatten(0, 1), counts.flatten(0, 1)))
         return states_grad.view_as(grad), *(None,) * 7
 
 
