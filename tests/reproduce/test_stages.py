@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -250,15 +251,29 @@ def test_the_quick_preset_keeps_what_makes_a_variant_one() -> None:
     assert "small run" in settings.note
 
 
-def test_parts_together_are_all_stages_and_share_no_work_but_what_they_need() -> None:
+def test_parts_together_are_all_stages_and_none_is_made_twice() -> None:
+    settings = preset("paper", Source("enas6"), Source("asia"), seeds=1)
+    for target in ("all", "table2", "table3", "figures"):
+        parts = [stages_of(target, settings, part=(number, 4)) for number in (1, 2, 3, 4)]
+        together = [stage for part in parts for stage in part]
+        assert set(together) == set(stages_of(target, settings))
+        assert len(together) == len(set(together))
+
+
+def test_searches_are_dealt_out_trial_by_trial() -> None:
+    settings = preset("paper", Source("enas6"), Source("asia"))
+    parts = [set(stages_of("bo-bn", settings, part=(number, 3))) for number in (1, 2, 3)]
+    assert set().union(*parts) == set(stages_of("bo-bn", settings))
+    for one, other in itertools.combinations(parts, 2):
+        assert {stage.kind for stage in one & other} == {"train"}
+
+
+def test_a_part_that_is_not_there_is_refused() -> None:
     settings = preset("tiny", Source("enas6"), Source("asia"))
-    whole = stages_of("bo-bn", settings)
-    parts = [stages_of("bo-bn", settings, part=(number, 3)) for number in (1, 2, 3)]
-    assert set().union(*parts) == set(whole)
-    shared = set(parts[0]) & set(parts[1])
-    assert {stage.kind for stage in shared} <= {"train"}
     with pytest.raises(ConfigError, match="no part 4 of 3"):
         stages_of("bo-bn", settings, part=(4, 3))
+    with pytest.raises(ConfigError, match="4 parts at most"):
+        stages_of("table3", settings, part=(20, 20))
 
 
 def test_only_some_models_are_chosen_with_what_they_need() -> None:

@@ -24,8 +24,9 @@ def stages_of(
 ) -> list[Stage]:
     """The stages of a target, in the order in which they are best made.
 
-    `only` keeps those of some models, `part` (number, of how many) a share of them, so that several machines can make
-    them side by side; either with all that they need.
+    `only` keeps those of some models, with all that they need; `part` (number, of how many) a share of them, so that
+    several machines can make them side by side. What needs the same training stays together, so that nothing is made
+    twice; searches alone are dealt out one by one, and each machine trains, or is given, the model that it searches.
     """
     makers = {
         "table1": table1,
@@ -42,9 +43,22 @@ def stages_of(
     if only is not None:
         _check_names(only, preset)
         stages = [stage for stage in stages if not names_of(stage).isdisjoint(only)]
+    return _part_of(with_needs(stages), part, apart=target.startswith("bo-"))
+
+
+def _part_of(stages: list[Stage], part: tuple[int, int], apart: bool) -> list[Stage]:
     number, parts = part
     check(1 <= number <= parts, f"there is no part {number} of {parts}")
-    return with_needs(sorted(stages, key=lambda stage: stage.seed_of_model)[number - 1 :: parts])
+    groups: dict[Stage, list[Stage]] = {}
+    for stage in stages:
+        first = stage if apart else next(iter(stage.needs()), stage)
+        groups.setdefault(first, []).append(stage)
+    if apart:
+        groups = {first: group for first, group in groups.items() if not isinstance(first, Train)}
+    chosen = list(groups.values())[number - 1 :: parts] if parts > 1 else [stages]
+    if stages and not chosen:
+        raise ConfigError(f"there is nothing left for part {number}: the stages go into {len(groups)} parts at most")
+    return with_needs([stage for group in chosen for stage in group])
 
 
 def table1(preset: Preset) -> list[Stage]:
