@@ -6,8 +6,8 @@ Five stages, each with its share of the time: shared weights are trained; random
 D-VAE learns the space; its latent space is searched, with evolution and random search beside it at the same budget; the
 best are trained from scratch with the fast recipe, as many as time allows, and the best of these longer. The test
 images are used once a training, at the end; every choice before is made on 10,000 training images kept back; which
-network is trained longer is chosen, as in the paper, by test accuracy. Pieces that WORK holds are not made again, so a
-second call goes on (with more minutes: more architectures trained). OUT gets three small files.
+network is trained longer is chosen, as in the paper, by test accuracy. Pieces that WORK holds are not made again: a
+second call goes on, and with another --top or --epochs trains more. OUT gets three small files.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "src"))
 import dvae
 from dvae import provenance
 from dvae.cli.nas_search import searched
-from dvae.cli.nas_training import folder_name, ranked
+from dvae.cli.nas_training import best_networks, folder_name, ranked
 from dvae.config import replace
 from dvae.dag import Dag, ScoredDag, load_jsonl, write_jsonl
 from dvae.data.images import ImageData, load_images
@@ -52,7 +52,7 @@ from dvae.training import TrainingConfig, fit
 
 # Shares of the time before full training.
 SUPERNET, SCORING, MODEL, SEARCH = 0.45, 0.13, 0.22, 0.20
-LONGER = 3  # times the epochs of the others, for the best
+LONGER = 3  # times the epochs of the others, at least, for the best, which gets all time that is left
 SURE = 0.8  # of the time left is planned for; networks differ in cost
 STRATEGIES = ("trust-region", "evolution", "random")
 PUBLISHED = {"D-VAE (paper)": 0.9480, "PACE": 0.9508, "DAGNN": 0.9506}
@@ -120,7 +120,7 @@ class Run:
         scored = self.score(meter)
         vae = self.model()
         found = self.search(vae, meter, scored)
-        self.train(ranked([*found, *scored])[: self.plan.top], scored)
+        self.train(best_networks([*found, *scored], self.recipe.network)[: self.plan.top], scored)
 
     def write(self) -> None:
         record = provenance.record(0)
@@ -250,13 +250,12 @@ class Run:
             finished = (self._folder(item.dag, recipe) / "result.json").is_file()
             if rows and not finished and self.clock.left < 1.1 * longest + 5:
                 break
-            started = time.monotonic()
             rows.append({"chosen": kind, "weight_sharing_accuracy": item.score, **self._trained(item.dag, recipe)})
-            longest = max(longest, _since(started))
+            longest = max(longest, rows[-1]["seconds"])
             self._write_training(rows, len(chosen), recipe)
         winner = max((row for row in rows if row["chosen"] == "top"), key=lambda row: float(row["test_accuracy"]))
         an_epoch = winner["seconds"] / winner["epochs"]
-        epochs = min(LONGER * recipe.epochs, int(self.clock.left / (1.1 * an_epoch)))
+        epochs = int(self.clock.left / (1.1 * an_epoch))
         if epochs > recipe.epochs:
             dag = Dag(tuple(winner["dag"]["types"]), tuple(map(tuple, winner["dag"]["edges"])))
             longer = self._trained(dag, replace(recipe, epochs=epochs))

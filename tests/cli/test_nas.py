@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dvae.dag import Dag, load_jsonl, write_jsonl
+from dvae.cli.nas_training import best_networks
+from dvae.dag import Dag, ScoredDag, load_jsonl, write_jsonl
+from dvae.nas import NetworkConfig
 from dvae.tasks import EnasTask
 
 from .conftest import Call, Refused
@@ -137,3 +139,13 @@ def test_the_demo_ends_in_a_table_and_a_picture(call: Call, tmp_path: Path) -> N
     assert (tmp_path / "demo" / "architectures.png").stat().st_size > 10_000
     again = json.loads(call("nas", "demo", "--run", tmp_path / "demo", "--minutes", 0.3, "--json").stdout)
     assert len(again["trained"]) == 4
+
+
+def test_of_architectures_that_build_the_same_network_the_best_is_trained() -> None:
+    edges = tuple((node, node + 1) for node in range(3))
+    items = [
+        ScoredDag(Dag(("input", *operations, "output"), edges), score)
+        for operations, score in [(("conv3", "max3"), 0.5), (("sep3", "max3"), 0.7), (("avg3", "max3"), 0.6)]
+    ]
+    assert best_networks(items, NetworkConfig(separable="plain")) == [items[1], items[2]]
+    assert best_networks(items, NetworkConfig()) == [items[1], items[2], items[0]]

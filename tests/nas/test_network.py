@@ -26,6 +26,15 @@ SETTINGS = {
 }
 
 
+def test_separable_codes_that_stand_for_plain_convolutions_build_the_same_network() -> None:
+    one, other = Architecture(("sep5", "conv3"), ((), (0,))), Architecture(("conv5", "sep3"), ((), (0,)))
+    plain = SETTINGS["plain convolutions"]
+    assert one.as_built(plain) == other.as_built(plain) == Architecture(("conv5", "conv3"), ((), (0,)))
+    assert one.as_built(TINY) == one
+    first, second = (fixed_network(architecture, plain, seed=0).eval() for architecture in (one, other))
+    assert torch.equal(first(some_images()), second(some_images()))
+
+
 @given(architectures(LAYERS))
 def test_an_architecture_says_what_its_dag_says(dag: Dag) -> None:
     assert Architecture.from_dag(dag).dag() == dag

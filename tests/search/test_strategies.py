@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +14,8 @@ from dvae import Dag
 from dvae.errors import DvaeError
 from dvae.models.vae import VAE
 from dvae.search import Archive, Evaluation, Evolution, RandomSearch, Strategy, TrustRegion, TrustRegionConfig
+from dvae.search.names import LATENTS_ONLY
+from dvae.search.surrogate import POINTS_A_FEATURE
 
 TASK = dvae.tasks.get("asia")
 TARGET = {("A", "T"), ("S", "L"), ("T", "E"), ("L", "E"), ("E", "X")}
@@ -41,10 +45,12 @@ MAKERS: dict[str, Callable[[VAE, int], Strategy]] = {
     ),
     "evolution": lambda vae, seed: Evolution(Archive(TASK), seed=seed, population=20, tournament=5),
     "trust-region": lambda vae, seed: TrustRegion(vae, Archive(TASK), seed=seed, config=SMALL),
+    "trust-region-latents": lambda vae, seed: TrustRegion(
+        vae, Archive(TASK), seed=seed, config=replace(SMALL, edits=LATENTS_ONLY.edits, process=LATENTS_ONLY.process)
+    ),
 }
-every_strategy = pytest.mark.parametrize(
-    "name", ["random", "uniform", "evolution", pytest.param("trust-region", marks=needs_botorch)]
-)
+TRUST_REGIONS = [pytest.param(name, marks=needs_botorch) for name in ("trust-region", "trust-region-latents")]
+every_strategy = pytest.mark.parametrize("name", ["random", "uniform", "evolution", *TRUST_REGIONS])
 
 
 def searched(strategy: Strategy, rounds: int, each: int = 8) -> list[Dag]:
@@ -71,6 +77,24 @@ def test_proposals_are_valid_and_never_repeat(name: str, vae: VAE) -> None:
 @every_strategy
 def test_a_seed_makes_a_search_repeatable(name: str, vae: VAE) -> None:
     assert searched(MAKERS[name](vae, 3), rounds=2) == searched(MAKERS[name](vae, 3), rounds=2)
+
+
+@pytest.mark.parametrize("name", TRUST_REGIONS)
+def test_a_search_restarted_after_every_round_goes_on_the_same(name: str, vae: VAE) -> None:
+    """Also where the scores come to outnumber the features of the linear model, and the process changes its view."""
+    whole = searched(MAKERS[name](vae, 0), rounds=5)
+    assert 40 < POINTS_A_FEATURE * vae.mean.weight.shape[1] < 40 + len(whole)
+    known = [Evaluation(dag, score(dag)) for dag in TASK.sample(40, seed=1)]
+    state = MAKERS[name](vae, 0).state()
+    for first in range(0, len(whole), 8):
+        strategy = MAKERS[name](vae, 99)
+        strategy.tell(known)
+        strategy.restore(json.loads(json.dumps(state)))
+        dags = strategy.ask(8)
+        assert dags == whole[first : first + 8]
+        new = [Evaluation(dag, score(dag)) for dag in dags]
+        strategy.tell(new)
+        known, state = [*known, *new], strategy.state()
 
 
 @pytest.mark.parametrize("name", ["evolution", pytest.param("trust-region", marks=needs_botorch)])

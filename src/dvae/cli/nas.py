@@ -279,7 +279,7 @@ def train(
     from dvae.cli import nas_training
 
     rows = nas_training.train_all(
-        nas_training.ranked(_architectures(dags, None))[:top], out, recipe=recipe, minutes=minutes, epochs=epochs,
+        _architectures(dags, None), out, top=top, recipe=recipe, minutes=minutes, epochs=epochs,
         data=_image_name(data) or data, validation=validation, seed=seed, overrides=set_ or [],
         device=options.available(device),
     )  # fmt: skip

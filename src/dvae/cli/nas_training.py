@@ -14,7 +14,7 @@ from dvae.dag import Dag, ScoredDag
 from dvae.dag.jsonl import format_line
 from dvae.data.images import load_images
 from dvae.files import write_json
-from dvae.nas import Architecture, Trained, recipe_named, train_network
+from dvae.nas import Architecture, NetworkConfig, Trained, recipe_named, train_network
 from dvae.provenance import record
 
 RESULTS = "results.json"
@@ -43,6 +43,14 @@ def ranked(items: Sequence[ScoredDag]) -> list[ScoredDag]:
     return sorted(items, key=lambda item: -(item.score if item.score is not None else float("-inf")))
 
 
+def best_networks(items: Sequence[ScoredDag], network: NetworkConfig) -> list[ScoredDag]:
+    """The best first; of those that build the same network, the best alone."""
+    kept: dict[Architecture, ScoredDag] = {}
+    for item in ranked(items):
+        kept.setdefault(Architecture.from_dag(item.dag).as_built(network), item)
+    return list(kept.values())
+
+
 def folder_name(dag: Dag) -> str:
     """An architecture's own name, whatever its place in a file."""
     return hashlib.sha256(format_line(dag).encode()).hexdigest()[:10]
@@ -60,14 +68,18 @@ def train_all(
     seed: int | None,
     overrides: Sequence[str],
     device: str,
+    top: int | None = None,
     progress: bool | None = True,
 ) -> list[Row]:
-    """Trains in order, and writes what is known after each; those that time does not allow are left out."""
+    """Trains in order, or the `top` best different networks, and writes what is known after each; those that time does
+    not allow are left out."""
     begun = time.monotonic()
     changes: dict[str, object] = {"epochs": epochs, "seed": seed}
     changes = {key: value for key, value in changes.items() if value is not None}
     changes |= dict(parse_override(text) for text in overrides)
     settings = with_overrides(recipe_named(recipe), changes, "settings")
+    if top is not None:
+        items = best_networks(items, settings.network)[:top]
     images = load_images(data)
     rows: list[Row] = []
     longest = 0.0

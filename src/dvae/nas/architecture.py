@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dvae.dag import Dag
 from dvae.errors import DagError
+from dvae.nas.config import NetworkConfig
 from dvae.tasks.enas import LAYERS
 
 
@@ -46,6 +47,12 @@ class Architecture:
         operations = tuple(str(label) for label in dag.types[1:-1])
         skips = [tuple(before[node][:-1]) for node in range(1, depth + 2)]
         return cls(operations, tuple(skips[:-1]), skips[-1])
+
+    def as_built(self, config: NetworkConfig) -> Architecture:
+        """The architecture that says what is built: separable codes may stand for plain convolutions."""
+        if config.separable == "depthwise":
+            return self
+        return replace(self, operations=tuple(name.replace("sep", "conv") for name in self.operations))
 
     def dag(self) -> Dag:
         """The DAG that says the same."""
