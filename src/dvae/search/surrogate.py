@@ -25,7 +25,6 @@ from torch import Tensor
 from dvae.evaluation.linear import LinearModel
 
 Process = Literal["graphs", "latents"]  # what the process sees while it is alone; behind the linear model, latents
-SETTINGS = ("likelihood", "mean_module", "covar_module")  # of a process
 UNIT_QUANTILE = 0.1
 POINTS_A_FEATURE = 2  # of the linear model, at least
 SHORTEST = 1.0  # length scale; DAGs are about 1.5 apart, and a process that sees less far learns nothing of others
@@ -82,7 +81,7 @@ class Surrogate:
         model = SingleTaskGP(
             self.points, self.residuals[:, None], covar_module=self.view.kernel(), outcome_transform=None
         )
-        names = {name for name in model.state_dict() if name.startswith(SETTINGS)}
+        names = {name for name, _ in model.named_parameters()}  # not the bounds they keep to, some of them infinite
         known = settings is not None and settings.keys() == names  # the kernel changes with what the process sees
         if known:
             model.load_state_dict(dict(settings or {}), strict=False)
@@ -91,7 +90,7 @@ class Surrogate:
             with _quiet():
                 fit_gpytorch_mll(likelihood, optimizer_kwargs={"options": {"maxiter": FIT_ITERATIONS}})
         self.process = model
-        return {name: value.clone() for name, value in model.state_dict().items() if name in names}
+        return {name: value.detach().clone() for name, value in model.named_parameters()}
 
     @torch.no_grad()
     def values(self, seen: Seen, samples: int = 0) -> tuple[Tensor, Tensor]:
