@@ -156,7 +156,7 @@ def test_training_that_runs_out_of_time_goes_on_where_it_was(tmp_path: Path, mon
     assert (result["epochs"], result["graphs"], len(result["history"])) == (3, 54, 3)
 
 
-@pytest.mark.parametrize("strategy", ["random", "evolution"])
+@pytest.mark.parametrize("strategy", ["random", "evolution", "trust-region"])
 def test_a_search_that_runs_out_of_time_goes_on_where_it_was(strategy: str, tmp_path: Path) -> None:
     def search(folder: str, most: int) -> Mapping[str, Any] | None:
         """Stops, as for want of time, before round `most`."""
