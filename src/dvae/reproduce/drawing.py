@@ -94,19 +94,20 @@ def search_rounds(results: Results, space: Space, folder: Path) -> Figure | None
 
 
 def top_dags(results: Results, space: Space, folder: Path) -> Figure | None:
-    """The five best DAGs that each model found, over all trials of the paper's strategy or the first there is."""
+    """The five best DAGs that each model found, over all trials that learn; of random search where there are none."""
     size = results.experiment(space).search
     digits = 2 if space == "bn" else 4
     dags: list[Dag] = []
     titles: list[str] = []
-    strategies = []
+    told = []
     for model in size.models:
-        strategy = next((one for one in size.strategies if results.searches(space, model, one)), None)
-        if strategy is None:
+        made = [strategy for strategy in size.strategies if results.searches(space, model, strategy)]
+        used = [strategy for strategy in made if strategy != "random"] or made
+        if not used:
             continue
-        strategies.append(f"{TITLES[model]}: {STRATEGY_TITLES.get(strategy, strategy)}")
+        told.append(f"{TITLES[model]}: {' and '.join(STRATEGY_TITLES.get(strategy, strategy) for strategy in used)}")
         best: dict[Dag, float] = {}
-        for one in results.searches(space, model, strategy):
+        for one in (trial for strategy in used for trial in results.searches(space, model, strategy)):
             best.update((as_dag(item), item["score"]) for item in one["top"])
         chosen = sorted(best.items(), key=lambda pair: -pair[1])[:TOP]
         chosen += chosen[-1:] * (TOP - len(chosen))  # a row stays a row where fewer were found
@@ -119,7 +120,7 @@ def top_dags(results: Results, space: Space, folder: Path) -> Figure | None:
         folder,
         f"top_{space}",
         f"The best {SPACE_TITLES[space]} found",
-        f"The {TOP} best DAGs of each model over all trials ({'; '.join(strategies)}), with their {kind}. "
+        f"The {TOP} best DAGs of each model over all trials ({'; '.join(told)}), with their {kind}. "
         "Few changes from one to the next mean that the search has settled in one region.",
         lambda path: save_dags(path, dags, titles=titles, columns=TOP, style=style_of(dags)),
     )
