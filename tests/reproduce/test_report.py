@@ -102,7 +102,7 @@ def test_published_numbers_are_the_same_in_both_places() -> None:
 
 def test_a_share_shows_its_interval_or_the_spread_of_its_seeds() -> None:
     one = {"value": 0.5, "low": 0.4, "high": 0.6}
-    assert share_words([one]) == "50.00 (40.0–60.0)"
+    assert share_words([one]) == "50.00 (40.00–60.00)"
     assert share_words([one, {**one, "value": 0.6}]) == "55.00 ± 7.07"
     assert share_words([{"value": 0.3, "low": None, "high": None}]) == "30.00"
     assert share_words([None]) == "–"

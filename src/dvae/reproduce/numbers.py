@@ -41,7 +41,7 @@ def share_words(estimates: Sequence[Mapping[str, Any] | None]) -> str:
     value = f"{100 * one['value']:.2f}"
     if one["low"] is None:
         return value
-    return f"{value} ({100 * one['low']:.1f}–{100 * one['high']:.1f})"
+    return f"{value} ({100 * one['low']:.2f}–{100 * one['high']:.2f})"
 
 
 def estimate_words(estimate: Mapping[str, Any] | None, digits: int = 2) -> str:
