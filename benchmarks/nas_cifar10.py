@@ -253,13 +253,15 @@ class Run:
             rows.append({"chosen": kind, "weight_sharing_accuracy": item.score, **self._trained(item.dag, recipe)})
             longest = max(longest, rows[-1]["seconds"])
             self._write_training(rows, len(chosen), recipe)
-        winner = max((row for row in rows if row["chosen"] == "top"), key=lambda row: float(row["test_accuracy"]))
+        winner, item = max(
+            ((row, item) for row, (kind, item) in zip(rows, chosen, strict=False) if kind == "top"),
+            key=lambda pair: float(pair[0]["test_accuracy"]),
+        )
         an_epoch = winner["seconds"] / winner["epochs"]
         epochs = int(self.clock.left / (1.1 * an_epoch))
         if epochs > recipe.epochs:
-            dag = Dag(tuple(winner["dag"]["types"]), tuple(map(tuple, winner["dag"]["edges"])))
-            longer = self._trained(dag, replace(recipe, epochs=epochs))
-            rows.append({"chosen": "longer", "weight_sharing_accuracy": winner["weight_sharing_accuracy"], **longer})
+            longer = self._trained(item.dag, replace(recipe, epochs=epochs))
+            rows.append({"chosen": "longer", "weight_sharing_accuracy": item.score, **longer})
             self._write_training(rows, len(chosen), recipe)
 
     def _recipe_in_time(self, dag: Dag, networks: int) -> Recipe:

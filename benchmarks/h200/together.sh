@@ -15,7 +15,8 @@ export CUDA_MPS_PIPE_DIRECTORY=/tmp/mps CUDA_MPS_LOG_DIRECTORY=/tmp/mps
 place=/tmp/together
 began=$(date +%s)
 
-minutes() { echo $((($(cat $place/end) - $(date +%s)) / 60)).$(((($(cat $place/end) - $(date +%s)) % 60) * 10 / 60)); }
+seconds() { echo $(($(cat $place/end) - $(date +%s))); } # that are left
+minutes() { echo "$(($(seconds) / 60)).$(($(seconds) % 60 / 6))"; }
 
 stages() { # NAME: then lines "TARGET MODELS" from standard input, one after the other, in a folder of its own
     while read -r target models; do
@@ -25,11 +26,12 @@ stages() { # NAME: then lines "TARGET MODELS" from standard input, one after the
 }
 
 job() { # NAME COMMAND...: runs on after this call
+    touch "$place/started/$1"
     setsid bash -c '"${@:2}"; touch '"$place"'/done/"$1"' - "$@" >"$place/logs/$1.txt" 2>&1 &
 }
 
 paper_search() { # SEED
-    timeout $(($(cat $place/end) - $(date +%s))) python3 benchmarks/search.py carry/asia_0 --task asia-bnlearn \
+    timeout "$(seconds)" python3 benchmarks/search.py carry/asia_0 --task asia-bnlearn \
         --strategies paper --first-seed "$1" --seeds 1 --device cuda --lines "$place/lines/$1.jsonl" --json
 }
 
@@ -37,11 +39,11 @@ zoo() { # NAME LINES
     printf '%b\n' "$2" | stages "$1"
 }
 
-export -f minutes stages paper_search zoo
+export -f seconds minutes stages paper_search zoo
 export place
 
 if [ ! -e $place ]; then
-    mkdir -p $place/{logs,runs,lines,done,nas} /tmp/mps
+    mkdir -p $place/{logs,runs,lines,started,done,nas} /tmp/mps
     echo $((began + total)) >$place/end
     for pair in "enas6 32" "asia 128"; do
         timeout 100 python3 benchmarks/throughput.py --device cuda --task ${pair% *} --model deepgmg \
@@ -51,7 +53,6 @@ if [ ! -e $place ]; then
         if [ $(($(date +%s) - began)) -gt 45 ]; then break; fi
     done
     nvidia-cuda-mps-control -d
-    mkdir -p $place/done
     job nas bash benchmarks/h200/nas.sh $place/nas "$(minutes)" "${SEARCH_MINUTES:-6.5}"
     job dvae-enas bash -c 'zoo dvae-enas "table1 enas6/dvae\ntable2 enas6/dvae"'
     job dvae-bn bash -c 'zoo dvae-bn "table1 asia-bnlearn/dvae\ntable2 asia-bnlearn/dvae\ntable1 asia-bnlearn/pace\ntable2 asia-bnlearn/pace"'
@@ -61,7 +62,7 @@ if [ ! -e $place ]; then
     job search bash -c "seq 0 19 | xargs -P ${SEARCHES:-9} -I{} bash -c 'paper_search {}'"
 fi
 
-while [ $(($(date +%s) - began)) -lt "$wait" ] && [ "$(ls $place/done | wc -l)" -lt 7 ]; do sleep 2; done
+while [ $(($(date +%s) - began)) -lt "$wait" ] && [ "$(ls $place/done | wc -l)" -lt "$(ls $place/started | wc -l)" ]; do sleep 2; done
 echo "finished: $(ls $place/done | tr '\n' ' ')"
 for log in $place/logs/*.txt; do
     echo "== $log"

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from dvae.dag import Dag
 from dvae.errors import DvaeError
 from dvae.explorer.space import Space
-from dvae.search.study import Study, running_best, top_distinct
+from dvae.search.study import HasScore, Study, running_best, top_distinct
 from dvae.tasks import BayesNetTask
 from dvae.tasks.structure import exact_optimum
 
@@ -23,15 +23,9 @@ TOP = 20
 MOST_VARIABLES = 12  # up to which the exact optimum is found in a moment
 
 
-class TrialLike(Protocol):
+class TrialLike(HasScore, Protocol):
     """One DAG of a study; `state` is waiting, running, complete, failed or pruned."""
 
-    @property
-    def number(self) -> int: ...
-    @property
-    def dag(self) -> Dag: ...
-    @property
-    def score(self) -> float | None: ...
     @property
     def state(self) -> str: ...
     @property

@@ -49,16 +49,12 @@ def stages_of(
 def _part_of(stages: list[Stage], part: tuple[int, int], apart: bool) -> list[Stage]:
     number, parts = part
     check(1 <= number <= parts, f"there is no part {number} of {parts}")
-    groups: dict[Stage, list[Stage]] = {}
-    for stage in stages:
-        first = stage if apart else next(iter(stage.needs()), stage)
-        groups.setdefault(first, []).append(stage)
-    if apart:
-        groups = {first: group for first, group in groups.items() if not isinstance(first, Train)}
-    chosen = list(groups.values())[number - 1 :: parts] if parts > 1 else [stages]
-    if stages and not chosen:
+    group_of = {stage: stage if apart else next(iter(stage.needs()), stage) for stage in stages}
+    groups = [group for group in dict.fromkeys(group_of.values()) if not (apart and isinstance(group, Train))]
+    chosen = set(groups[number - 1 :: parts])
+    if groups and not chosen:
         raise ConfigError(f"there is nothing left for part {number}: the stages go into {len(groups)} parts at most")
-    return with_needs([stage for group in chosen for stage in group])
+    return with_needs([stage for stage in stages if group_of[stage] in chosen])
 
 
 def table1(preset: Preset) -> list[Stage]:

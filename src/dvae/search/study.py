@@ -18,8 +18,8 @@ ENDED = "dvae:ended"  # whether nothing more will be proposed
 PROPOSER = "dvae:proposer"  # who asks, and when it last said so
 
 
-class Scored(Protocol):
-    """A DAG of a search that has its score."""
+class HasScore(Protocol):
+    """A DAG of a search, and its score if it has one."""
 
     @property
     def number(self) -> int: ...
@@ -29,7 +29,7 @@ class Scored(Protocol):
     def score(self) -> float | None: ...
 
 
-S = TypeVar("S", bound=Scored)
+S = TypeVar("S", bound=HasScore)
 
 
 class Study:

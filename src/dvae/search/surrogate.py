@@ -67,9 +67,9 @@ class Surrogate:
             residuals = residuals - self._joined(self.linear.left_out[chosen])
         self.level, self.scale = residuals.mean(), residuals.std().clamp(min=1e-9)
         self.residuals = (residuals - self.level) / self.scale
-        alone = process == "graphs" and self.linear is None
-        self.view: _View = _Graphs(seen) if alone else _Cube(seen.at(chosen))
-        self.points = self.view.points(seen.at(chosen))
+        known = seen.at(chosen)
+        self.view: _View = _Graphs(seen) if process == "graphs" and self.linear is None else _Cube(known)
+        self.points = self.view.points(known)
         self.process: Any = None
 
     def prepare(self, settings: Mapping[str, Tensor] | None, fit: bool) -> dict[str, Tensor]:
