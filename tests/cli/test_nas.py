@@ -96,6 +96,22 @@ def test_architectures_are_trained_and_not_twice(call: Call, architectures: Path
     assert "test accuracy" in call(*words[:-1]).stdout
 
 
+def test_the_best_is_trained_longer(call: Call, architectures: Path, tmp_path: Path) -> None:
+    words = (
+        "nas", "train", architectures, "--recipe", "digits", "--data", "digits", "--epochs", 1, "--top", 2,
+        "--longer", 2, "--set", "network.width=4", "--out", tmp_path / "trained", "--json",
+    )  # fmt: skip
+    *first, last = json.loads(call(*words).stdout)["trained"]
+    assert [row["epochs"] for row in (*first, last)] == [1, 1, 2]
+    best = max(first, key=lambda row: float(row["accuracy"]))
+    assert (last["types"], last["edges"]) == (best["types"], best["edges"])
+    assert len(list((tmp_path / "trained").glob("*_2/result.json"))) == 1
+    assert json.loads(call(*words).stdout)["trained"][2]["accuracy"] == last["accuracy"]
+    hurried = call(*words, "--longer", 10_000_000, "--minutes", 1)  # one is always trained: it says how long that takes
+    assert len(json.loads(hurried.stdout)["trained"]) == 1
+    assert "no time to train the best" in hurried.stderr
+
+
 def test_parameters_are_counted(call: Call, architectures: Path) -> None:
     sizes = json.loads(call("nas", "count", architectures, "--json").stdout)
     assert len(sizes) == 6

@@ -70,6 +70,32 @@ def test_a_cut_out_is_a_blank_square() -> None:
         assert 2 <= columns <= 4
 
 
+def test_mixed_images_share_their_labels_by_area() -> None:
+    """Pixels of image k are all k, so that each pixel says whose it is."""
+    pixels = np.broadcast_to(np.arange(20, dtype=np.uint8)[:, None, None, None], (20, 8, 8, 3)).copy()
+    images = Images(pixels, np.arange(20, dtype=np.int64))
+    data = ImageData("flat", images, images, 20, mirrored=True)
+    shuffled = DeviceImages(data.train, data, CPU, Augmentation(0.0, False, 0.0, mixing=0.5))
+    batch, labels = next(shuffled.shuffled(20, batches_generator(0, 0, CPU)))
+    assert batch.is_contiguous(memory_format=torch.channels_last)
+    owners = (batch * shuffled.std[:, None, None] + shuffled.mean[:, None, None]).round()[:, 0].long()
+    counted = torch.stack([torch.bincount(one.flatten(), minlength=20) / 64 for one in owners])
+    torch.testing.assert_close(labels, counted)
+    mixed = int((labels.amax(1) < 1).sum())
+    assert 3 <= mixed <= 17
+
+
+def test_distorted_images_stay_normalised_and_channels_last() -> None:
+    images = on_device(Augmentation(crop=0, flip=False, cutout=0, distortion=1.0))
+    drawn = images.augmented(torch.arange(20), torch.Generator().manual_seed(0))
+    assert drawn.is_contiguous(memory_format=torch.channels_last)
+    lowest, highest = -images.mean / images.std, (255 - images.mean) / images.std
+    assert (drawn >= lowest[:, None, None] - 1e-4).all()
+    assert (drawn <= highest[:, None, None] + 1e-4).all()
+    plain = images.plain(0, 20)
+    assert 0 < sum(torch.allclose(one, other, atol=1e-4) for one, other in zip(drawn, plain, strict=True)) < 20
+
+
 def test_an_epoch_sees_every_image_once_and_parts_are_equal() -> None:
     images = on_device(NO_AUGMENTATION)
     batches = list(images.shuffled(6, batches_generator(0, 0, CPU)))
@@ -82,3 +108,7 @@ def test_an_epoch_sees_every_image_once_and_parts_are_equal() -> None:
 def test_shares_out_of_range_are_refused() -> None:
     with pytest.raises(ConfigError, match="shares"):
         Augmentation(crop=1.0)
+    with pytest.raises(ConfigError, match="distortion"):
+        Augmentation(distortion=1.5)
+    with pytest.raises(ConfigError, match="mixing"):
+        Augmentation(mixing=-0.1)

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dvae.config import replace
+from dvae.data.images import Images
 from dvae.errors import CheckpointError, ConfigError, PrunedError
 from dvae.files import read_json
 from dvae.nas.full_training import RECIPES, Recipe, recipe_named, train_network
@@ -24,6 +27,25 @@ def test_a_network_learns_and_its_test_accuracy_is_told(tmp_path: Path) -> None:
     assert written["accuracy"] == trained.accuracy
     assert written["parameters"] == trained.size.parameters
     assert written["dag"]["types"][0] == "input"
+
+
+def test_mirror_images_have_a_say_where_classes_allow_it() -> None:
+    """Who sees each image both ways cannot tell it from its mirror image."""
+    plain = train_network(ARCHITECTURE, stripes(), RECIPE)
+    assert plain.accuracy_with_mirrors is None
+    upright = dataclasses.replace(stripes(), mirrored=True)
+    both = train_network(ARCHITECTURE, upright, replace(RECIPE, epochs=8))
+    turned = Images(np.ascontiguousarray(upright.test.pixels[:, :, ::-1]), upright.test.labels)
+    other = train_network(ARCHITECTURE, dataclasses.replace(upright, test=turned), replace(RECIPE, epochs=8))
+    assert both.accuracy_with_mirrors == other.accuracy_with_mirrors
+
+
+def test_all_augmentations_at_once_train_and_repeat() -> None:
+    everything = {"augmentation.mixing": 0.5, "augmentation.distortion": 0.5, "augmentation.cutout": 0.25}
+    recipe = replace(RECIPE, label_smoothing=0.1, **everything)
+    losses = [[row["loss"] for row in train_network(ARCHITECTURE, stripes(), recipe).history] for _ in range(2)]
+    assert losses[0] == losses[1]
+    assert losses[0][-1] < losses[0][0]
 
 
 def test_training_goes_on_from_its_folder(tmp_path: Path) -> None:

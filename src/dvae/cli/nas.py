@@ -262,6 +262,9 @@ def train(
         float | None, typer.Option("--minutes", min=0.01, help="Begin no training that would end later.")
     ] = None,
     epochs: Annotated[int | None, typer.Option("--epochs", min=1)] = None,
+    longer: Annotated[
+        int | None, typer.Option("--longer", min=1, metavar="EPOCHS", help="Then train the best again, so long.")
+    ] = None,
     data: Annotated[str, typer.Option("--data", metavar="IMAGES", help="digits, cifar10, or a path.")] = "cifar10",
     validation: Annotated[
         int,
@@ -279,7 +282,7 @@ def train(
     from dvae.cli import nas_training
 
     rows = nas_training.train_all(
-        _architectures(dags, None), out, top=top, recipe=recipe, minutes=minutes, epochs=epochs,
+        _architectures(dags, None), out, top=top, recipe=recipe, minutes=minutes, epochs=epochs, longer=longer,
         data=_image_name(data) or data, validation=validation, seed=seed, overrides=set_ or [],
         device=options.available(device),
     )  # fmt: skip

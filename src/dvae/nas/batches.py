@@ -11,6 +11,7 @@ from torch import Tensor
 
 from dvae.config import check
 from dvae.data.images import ImageData, Images
+from dvae.nas.distortions import distorted
 
 
 @dataclass(frozen=True)
@@ -23,9 +24,13 @@ class Augmentation:
     crop: float = 1 / 8  # how far images are padded with zeros, then cropped at random
     flip: bool = True  # left and right, where the classes allow it
     cutout: float = 1 / 4  # side of a square that is blanked
+    distortion: float = 0.0  # strength of one random change of shape or colour an image (`dvae.nas.distortions`)
+    mixing: float = 0.0  # share of images that get a rectangle of another, and its share of the label (CutMix)
 
     def __post_init__(self) -> None:
         check(0 <= self.crop < 1 and 0 <= self.cutout < 1, "crop and cutout are shares of the side, in [0, 1)")
+        check(0 <= self.distortion <= 1, f"distortion must lie in [0, 1]: {self.distortion}")
+        check(0 <= self.mixing <= 1, f"mixing must lie in [0, 1]: {self.mixing}")
 
 
 NO_AUGMENTATION = Augmentation(0.0, False, 0.0)
@@ -36,6 +41,7 @@ class DeviceImages:
 
     def __init__(self, images: Images, data: ImageData, device: torch.device, augmentation: Augmentation) -> None:
         self.side, self.augmentation, self.mirrored = data.side, augmentation, data.mirrored
+        self.classes = data.classes
         pixels = torch.from_numpy(data.train.pixels).double()
         mean = pixels.mean(dim=(0, 1, 2))
         std = pixels.std(dim=(0, 1, 2)).clamp(min=1.0)
@@ -63,14 +69,21 @@ class DeviceImages:
             turned = torch.rand(count, 1, generator=generator, device=self.device) < 0.5
             columns = torch.where(turned, columns.flip(1), columns)
         chosen = self.pixels[places[:, None, None], rows[:, :, None], columns[:, None, :]]
+        if self.augmentation.distortion:
+            shares = chosen.permute(0, 3, 1, 2) / 255
+            chosen = 255 * distorted(shares, self.augmentation.distortion, generator).permute(0, 2, 3, 1)
         return self._cut_out(self._normalised(chosen), generator)
 
     def shuffled(self, size: int, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
-        """One epoch: augmented batches of exactly `size` images, what is left over dropped."""
+        """One epoch: augmented batches of exactly `size` images, what is left over dropped.
+
+        Labels are classes; with mixing, shares of all classes (batch class).
+        """
         order = torch.randperm(len(self), generator=generator, device=self.device)
         for first in range(0, len(self) - size + 1, size):
             places = order[first : first + size]
-            yield self.augmented(places, generator), self.labels[places]
+            images, labels = self.augmented(places, generator), self.labels[places]
+            yield self._mixed(images, labels, generator) if self.augmentation.mixing else (images, labels)
 
     def parts(self, size: int) -> Iterator[tuple[Tensor, Tensor]]:
         """All images in order, in as few equal parts as keep to `size`; equal, since batch statistics see a part."""
@@ -80,16 +93,34 @@ class DeviceImages:
             yield self.plain(first, last), self.labels[first:last]
 
     def _normalised(self, pixels: Tensor) -> Tensor:
-        return ((pixels.float() - self.mean) / self.std).permute(0, 3, 1, 2)
+        normal = ((pixels.float() - self.mean) / self.std).permute(0, 3, 1, 2)
+        return normal.contiguous(memory_format=torch.channels_last)
 
     def _cut_out(self, images: Tensor, generator: torch.Generator) -> Tensor:
         length = round(self.augmentation.cutout * self.side)
         if not length:
             return images
-        centre = torch.randint(self.side, (2, len(images), 1), generator=generator, device=self.device)
+        lengths = torch.full((len(images), 1), length, device=self.device)
+        return images.masked_fill(self._squares(lengths, generator), 0.0)
+
+    def _mixed(self, images: Tensor, labels: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """A square of the image next in the batch, of uniform area, in the share `mixing` of all images (Yun et al.,
+        CutMix, ICCV 2019)."""
+        drawn = torch.rand(2, len(images), 1, generator=generator, device=self.device)
+        lengths = (self.side * drawn[0].sqrt()).round().long() * (drawn[1] < self.augmentation.mixing)
+        squares = self._squares(lengths, generator)  # batch 1 row column
+        theirs = squares.float().mean(dim=(1, 2, 3))[:, None]
+        classes = images.new_zeros(len(labels), self.classes).scatter_(1, labels[:, None], 1.0)
+        mixed = torch.where(squares, images.roll(1, dims=0), images).contiguous(memory_format=torch.channels_last)
+        return mixed, (1 - theirs) * classes + theirs * classes.roll(1, dims=0)
+
+    def _squares(self, lengths: Tensor, generator: torch.Generator) -> Tensor:
+        """A square at a random place of each image, cut off at the rim."""  # batch 1 -> batch 1 row column
+        centre = torch.randint(self.side, (2, len(lengths), 1), generator=generator, device=self.device)
         steps = torch.arange(self.side, device=self.device)
-        rows, columns = ((steps >= at - length // 2) & (steps < at - length // 2 + length) for at in centre)
-        return images.masked_fill((rows[:, :, None] & columns[:, None, :])[:, None], 0.0)
+        rows, columns = ((steps >= at - lengths // 2) & (steps < at - lengths // 2 + lengths) for at in centre)
+        squares: Tensor = (rows[:, :, None] & columns[:, None, :])[:, None]
+        return squares
 
 
 @contextlib.contextmanager

@@ -72,6 +72,7 @@ class SupernetConfig:
         check(self.validation >= 1, f"validation must be 1 or more: {self.validation}")
         check(self.weight_decay >= 0 and 0 <= self.momentum < 1, "weight_decay and momentum are out of range")
         check(self.gradient_norm > 0, f"gradient_norm must be positive: {self.gradient_norm}")
+        check(self.augmentation.mixing == 0, "mixing is for full training; a supernet learns from whole images")
 
 
 @dataclass(frozen=True)
