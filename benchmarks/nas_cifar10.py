@@ -32,7 +32,7 @@ from dvae import provenance
 from dvae.cli.nas_search import searched
 from dvae.cli.nas_training import best_networks, folder_name, ranked
 from dvae.config import replace
-from dvae.dag import Dag, ScoredDag, load_jsonl, write_jsonl
+from dvae.dag import Dag, ScoredDag, load_jsonl, to_plain, write_jsonl
 from dvae.data.images import ImageData, load_images
 from dvae.files import write_json
 from dvae.nas import (
@@ -284,7 +284,7 @@ class Run:
         )  # fmt: skip
         row = {
             "test_accuracy": trained.accuracy, "parameters": trained.size.parameters, "flops": trained.size.flops,
-            "epochs": trained.epochs, "seconds": trained.seconds, "dag": _plain(dag),
+            "epochs": trained.epochs, "seconds": trained.seconds, "dag": to_plain(dag),
         }  # fmt: skip
         print(json.dumps(row), file=sys.stderr, flush=True)
         return row
@@ -317,10 +317,6 @@ def _mean(values: list[float]) -> float | None:
 
 def _read(path: Path) -> Any:
     return json.loads(path.read_text())
-
-
-def _plain(dag: Dag) -> dict[str, Any]:
-    return {"types": dag.types, "edges": dag.edges}
 
 
 def main() -> None:

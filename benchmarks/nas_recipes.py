@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "src"))
 from dvae import provenance
 from dvae.cli.nas_training import best_networks
 from dvae.config import replace
-from dvae.dag import load_jsonl
+from dvae.dag import load_jsonl, to_plain
 from dvae.data.images import ImageData, load_images
 from dvae.files import write_json
 from dvae.nas import RECIPES, Architecture, Recipe, train_network
@@ -69,11 +69,10 @@ class Comparison:
         return row
 
     def summary(self) -> dict[str, Any]:
-        dag = self.architecture.dag()
         return {
             "benchmark": "nas_recipes", "images": self.data.note or "the lossless originals",
             "kept_back": self.validation,
-            "dag": {"types": dag.types, "edges": dag.edges}, "rows": self.rows, "record": provenance.record(0),
+            "dag": to_plain(self.architecture.dag()), "rows": self.rows, "record": provenance.record(0),
         }  # fmt: skip
 
 

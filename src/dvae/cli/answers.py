@@ -68,7 +68,7 @@ def give_dags(
     dags: Sequence[Dag], valid: Sequence[bool], out: Path | None, picture: Path | None, as_json: bool
 ) -> None:
     """DAGs as an answer: to a file, as JSON, or a line each on standard output; and perhaps as a picture."""
-    from dvae.dag import write_jsonl
+    from dvae.dag import to_plain, write_jsonl
     from dvae.dag.jsonl import format_line
 
     if picture is not None:
@@ -78,7 +78,7 @@ def give_dags(
     if as_json:
         answer: dict[str, object] = {"count": len(dags), "valid": sum(valid)}
         if out is None:
-            answer["dags"] = [{"types": dag.types, "edges": dag.edges} for dag in dags]
+            answer["dags"] = [to_plain(dag) for dag in dags]
         else:
             answer["file"] = str(out)
         if picture is not None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dvae.cli import answers, nas_demo
 from dvae.config import parse_override, replace, to_mapping, with_overrides
-from dvae.dag import Dag, ScoredDag
+from dvae.dag import Dag, ScoredDag, to_plain
 from dvae.dag.jsonl import format_line
 from dvae.data.images import ImageData, load_images
 from dvae.files import write_json
@@ -35,7 +35,7 @@ class Row:
             "accuracy": trained.accuracy, "accuracy_with_mirrors": trained.accuracy_with_mirrors,
             "images": trained.images, "weight_sharing_score": self.score,
             "parameters": trained.size.parameters, "flops": trained.size.flops, "epochs": trained.epochs,
-            "seconds": trained.seconds, "note": trained.note, "types": self.dag.types, "edges": self.dag.edges,
+            "seconds": trained.seconds, "note": trained.note, **to_plain(self.dag),
         }  # fmt: skip
 
 

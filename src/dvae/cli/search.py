@@ -175,7 +175,7 @@ def _workers(
 
 
 def _answer(study: Study, task: Task, out: Path | None, draw: Path | None, json: bool) -> None:
-    from dvae.dag import ScoredDag, write_jsonl
+    from dvae.dag import ScoredDag, to_plain, write_jsonl
     from dvae.figures import save_dags
 
     trials = study.trials
@@ -194,14 +194,7 @@ def _answer(study: Study, task: Task, out: Path | None, draw: Path | None, json:
             "description": study.description,
             "evaluations": len(trials),
             **counts,
-            "best": None
-            if best is None
-            else {
-                "score": best.score,
-                "number": best.number,
-                "types": list(best.dag.types),
-                "edges": [list(edge) for edge in best.dag.edges],
-            },
+            "best": None if best is None else {"score": best.score, "number": best.number, **to_plain(best.dag)},
         }
         answers.print_json(answer)
         return

@@ -13,7 +13,7 @@ from dvae.dag.convert import (
     to_networkx,
     to_pyg,
 )
-from dvae.dag.jsonl import ScoredDag, load_jsonl, read_jsonl, write_jsonl
+from dvae.dag.jsonl import ScoredDag, load_jsonl, read_jsonl, to_plain, write_jsonl
 from dvae.dag.original import read_bayesnet, read_enas, write_bayesnet, write_enas
 from dvae.dag.scored import DagSet, ScoredDags
 from dvae.dag.value import Dag, Edge, Label
@@ -39,6 +39,7 @@ __all__ = [
     "to_igraph",
     "to_modelstring",
     "to_networkx",
+    "to_plain",
     "to_pyg",
     "write_bayesnet",
     "write_enas",

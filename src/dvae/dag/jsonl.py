@@ -51,10 +51,15 @@ def write_jsonl(path: FilePath, items: Iterable[Dag | ScoredDag]) -> int:
     return write_lines(path, map(format_line, items))
 
 
+def to_plain(dag: Dag) -> dict[str, object]:
+    """A DAG as JSON has it: its types and edges as lists."""
+    return {"types": list(dag.types), "edges": [list(edge) for edge in dag.edges]}
+
+
 def format_line(item: Dag | ScoredDag) -> str:
     """One DAG as JSON, without the line end."""
     scored = item if isinstance(item, ScoredDag) else ScoredDag(item)
-    record: dict[str, object] = {"types": scored.dag.types, "edges": scored.dag.edges}
+    record: dict[str, object] = to_plain(scored.dag)
     if scored.score is not None:
         record["score"] = scored.score
     return json.dumps(record)

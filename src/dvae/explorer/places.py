@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dvae.dag import Dag
+from dvae.dag import Dag, to_plain
 from dvae.errors import DagError, DvaeError
 
 MOST_NODES = 500  # of a DAG that a page may send
@@ -53,7 +53,7 @@ def to_json(place: Place) -> dict[str, Any]:
         case Latent(values):
             return {"latent": list(values)}
         case Given(dag):
-            return {"types": list(dag.types), "edges": [list(edge) for edge in dag.edges]}
+            return to_plain(dag)
 
 
 def from_json(payload: object, *, known: int, latent: int) -> Place:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from dvae import provenance
 from dvae.config import check, replace, to_mapping
+from dvae.dag import to_plain
 from dvae.data.images import ImageData
 from dvae.errors import ConfigError, DvaeError
 from dvae.files import remove_leftovers, write_json
@@ -260,14 +261,13 @@ class _Trainer:
 
     def _write(self, result: Trained) -> None:
         assert self.folder is not None
-        dag = self.architecture.dag()
         summary = {
             "accuracy": result.accuracy, "images": result.images,
             "accuracy_with_mirrors": result.accuracy_with_mirrors, "parameters": result.size.parameters,
             "flops": result.size.flops, "epochs": result.epochs, "seconds": result.seconds, "note": result.note,
         }  # fmt: skip
         record = provenance.record(self.recipe.seed, to_mapping(self.recipe))
-        write_json(self.folder / RESULT, {"dag": {"types": dag.types, "edges": dag.edges}, **summary, "record": record})
+        write_json(self.folder / RESULT, {"dag": to_plain(self.architecture.dag()), **summary, "record": record})
 
 
 def _compiled(network: torch.nn.Module) -> Any:

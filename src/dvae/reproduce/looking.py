@@ -11,14 +11,13 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from dvae.dag import Dag
+from dvae.dag import Dag, to_plain
 from dvae.errors import TaskError
 from dvae.evaluation import great_circle, principal_plane, random_plane, typical_distance
 from dvae.evaluation.walks import CIRCLE_POINTS, PAPER_EXTENT
 from dvae.models import VAE, ModelConfig, build
 from dvae.progress import progress_bar
 from dvae.reproduce.measuring import OfModel
-from dvae.reproduce.searching import plain
 from dvae.reproduce.sources import Oracle, Source
 from dvae.reproduce.stage import Result, Stage
 from dvae.reproduce.workshop import Workshop
@@ -62,7 +61,7 @@ class Circle(OfModel):
         vae = workshop.model(self.train)
         start = straight_network(vae.task)
         latents = great_circle(vae.encode([start]).mean[0], self.points, seed=self.seed)
-        return {"start": plain(start), **_decoded(vae, latents, workshop.oracle(self.scored_by))}
+        return {"start": to_plain(start), **_decoded(vae, latents, workshop.oracle(self.scored_by))}
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ class Grid(OfModel):
         unit = typical_distance(vae)
         latents = plane.points(self.side, self.extent * unit)
         return {
-            "start": plain(start),
+            "start": to_plain(start),
             "side": self.side,
             "spacing": 2 * self.extent / (self.side - 1),
             **_decoded(vae, latents, workshop.oracle(self.scored_by)),
@@ -185,4 +184,4 @@ def _decoded(vae: VAE, latents: Tensor, oracle: Oracle) -> dict[str, Any]:
     dags, valid = vae.task.unbatch(batch), vae.task.valid(batch).tolist()
     found = iter(oracle.score([dag for dag, good in zip(dags, valid, strict=True) if good]))
     scores = [next(found) if good else None for good in valid]
-    return {"dags": [plain(dag) for dag in dags], "valid": valid, "scores": scores}
+    return {"dags": [to_plain(dag) for dag in dags], "valid": valid, "scores": scores}

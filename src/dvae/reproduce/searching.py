@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import torch
 
 from dvae.config import check
-from dvae.dag import Dag, ScoredDags
+from dvae.dag import Dag, ScoredDags, to_plain
 from dvae.files import read_json, write_json
 from dvae.models import VAE
 from dvae.progress import progress_bar
@@ -101,7 +101,7 @@ class Search(OfModel):
                 scores = oracle.score(dags)
                 strategy.tell(_evaluations(dags, scores))
                 spent = time.monotonic() - started
-                rounds.append({"scores": scores, "dags": [plain(dag) for dag in dags], "seconds": spent})
+                rounds.append({"scores": scores, "dags": [to_plain(dag) for dag in dags], "seconds": spent})
                 write_json(kept, {"rounds": rounds, "strategy": strategy.state()})
                 bar.update(best=max((score for one in rounds for score in one["scores"]), default=math.nan))
         found = [(score, dag) for one in rounds for score, dag in zip(one["scores"], one["dags"], strict=True)]
@@ -172,7 +172,7 @@ class Landmarks(Stage):
         }
         if isinstance(task, BayesNetTask):
             optimum = exact_optimum(task.network_scores)
-            found |= {"optimum": optimum.score, "optimum_dag": plain(optimum.dag)}
+            found |= {"optimum": optimum.score, "optimum_dag": to_plain(optimum.dag)}
             if set(task.variables) == set(ASIA_NETWORK.types):
                 found["true_network"] = task.score(ASIA_NETWORK)
         return found
@@ -183,10 +183,6 @@ def warm_start(data: ScoredDags, count: int | None, seed: int) -> list[Evaluatio
     pairs = [(dag, score) for dag, score in zip(data.train.dags, data.train.scores, strict=True) if score is not None]
     order = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(seed))[: count or len(pairs)]
     return [Evaluation(*pairs[place]) for place in order.tolist()]
-
-
-def plain(dag: Dag) -> dict[str, Any]:
-    return {"types": list(dag.types), "edges": [list(edge) for edge in dag.edges]}
 
 
 def as_dag(value: Any) -> Dag:
