@@ -1,16 +1,20 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from dvae.config import replace
 from dvae.data.images import Images
 from dvae.errors import CheckpointError, ConfigError, PrunedError
 from dvae.files import read_json
+from dvae.nas import full_training
 from dvae.nas.full_training import RECIPES, Recipe, recipe_named, train_network
+from dvae.nas.network import fixed_network
 from dvae.nas.scores import TrainedAccuracy
 from nas.examples import some_architectures, stripes
 
@@ -55,10 +59,8 @@ def test_training_goes_on_from_its_folder(tmp_path: Path) -> None:
         if epoch == 2:
             raise KeyboardInterrupt
 
-    import dvae.nas.full_training as module
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "SECONDS_BETWEEN_SAVES", 0.0)
+        patch.setattr(full_training, "SECONDS_BETWEEN_SAVES", 0.0)
         with pytest.raises(KeyboardInterrupt):
             train_network(ARCHITECTURE, stripes(), RECIPE, validation=24, folder=tmp_path, report=stop)
         again = train_network(ARCHITECTURE, stripes(), RECIPE, validation=24, folder=tmp_path)
@@ -97,3 +99,17 @@ def test_wrong_settings_are_refused() -> None:
         recipe_named("slow")
     with pytest.raises(ConfigError, match="running"):
         Recipe(network=replace(RECIPE.network, statistics="batch"))
+
+
+def test_every_network_of_many_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    def count(graph: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> object:
+        made.append(graph)
+        return graph.forward
+
+    monkeypatch.setattr(torch, "compile", functools.partial(torch.compile, backend=count))
+    narrow = replace(RECIPE.network, channels=1)
+    for architecture in some_architectures(10, depth=2):
+        full_training._compiled(fixed_network(architecture, narrow, seed=0))(torch.zeros(2, 1, 8, 8))
+    assert len(made) == 10

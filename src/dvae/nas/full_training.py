@@ -271,8 +271,8 @@ class _Trainer:
 
 
 def _compiled(network: torch.nn.Module) -> Any:
-    """The compiler keeps a few versions of a function, and networks are versions of one `forward`: from the ninth on it
-    would silently run them uncompiled. So it forgets the ones before."""
+    """The compiler keeps eight versions of a function, and networks are versions of one `forward`: the ninth would run
+    uncompiled. So it forgets the ones before."""
     torch.compiler.reset()
     return torch.compile(network)
 
