@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "src"))
 
 from dvae import provenance
 from dvae.cli.nas_training import best_networks
-from dvae.config import replace
+from dvae.config import replace, to_mapping
 from dvae.dag import load_jsonl, to_plain
 from dvae.data.images import ImageData, load_images
 from dvae.files import write_json
@@ -72,7 +72,8 @@ class Comparison:
         return {
             "benchmark": "nas_recipes", "images": self.data.note or "the lossless originals",
             "kept_back": self.validation,
-            "dag": to_plain(self.architecture.dag()), "rows": self.rows, "record": provenance.record(0),
+            "dag": to_plain(self.architecture.dag()), "rows": self.rows,
+            "record": provenance.record(self.base.seed, to_mapping(self.base)),
         }  # fmt: skip
 
 
@@ -100,7 +101,8 @@ def main() -> None:
     faster = min(choices, key=lambda choice: float(timed[choice]["last_epoch_seconds"]))
     for name, epochs, changes in VARIANTS:
         count = 1 if options.tiny else epochs
-        expected = 1.2 * count * timed[faster]["last_epoch_seconds"]
+        start = timed[faster]["seconds"] - TIMED_EPOCHS * timed[faster]["last_epoch_seconds"]
+        expected = start + 1.2 * count * timed[faster]["last_epoch_seconds"]
         if time.monotonic() - begun + expected < 60 * options.minutes:
             comparison.row(name, replace(base, epochs=count, compile=faster, **changes))
     print(json.dumps(comparison.summary()))

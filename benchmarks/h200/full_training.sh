@@ -6,6 +6,7 @@
 set -uo pipefail
 dags=${1:?a JSONL file} folder=${2:?a folder for the results}
 mkdir -p "$folder"
+rm -f /tmp/trained/results.json # of an earlier call; this one writes its own, finished trainings included
 export PYTHONPATH=src PYTHONUNBUFFERED=1
 python3 -m dvae nas train "$dags" --recipe fast --set compile=true --data cifar10 --device cuda --out /tmp/trained \
     --minutes "${3:-20}" --longer "${4:-90}" >"$folder/full_training.txt" 2>"$folder/full_training.log"

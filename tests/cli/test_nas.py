@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
 
-from dvae.cli.nas_training import best_networks
+from dvae.cli.nas_training import Row, Trainings, best_networks
 from dvae.dag import Dag, ScoredDag, load_jsonl, write_jsonl
-from dvae.nas import NetworkConfig
+from dvae.data.images import load_digits
+from dvae.nas import RECIPES, NetworkConfig, Size, Trained
 from dvae.tasks import EnasTask
 
 from .conftest import Call, Refused
@@ -107,9 +109,56 @@ def test_the_best_is_trained_longer(call: Call, architectures: Path, tmp_path: P
     assert (last["types"], last["edges"]) == (best["types"], best["edges"])
     assert len(list((tmp_path / "trained").glob("*_2/result.json"))) == 1
     assert json.loads(call(*words).stdout)["trained"][2]["accuracy"] == last["accuracy"]
-    hurried = call(*words, "--longer", 10_000_000, "--minutes", 1)  # one is always trained: it says how long that takes
-    assert len(json.loads(hurried.stdout)["trained"]) == 1
-    assert "no time to train the best" in hurried.stderr
+    assert [row["longer"] for row in (*first, last)] == [False, False, True]
+
+
+def test_what_is_finished_is_told_however_little_time_there_is(call: Call, architectures: Path, tmp_path: Path) -> None:
+    words = (
+        "nas", "train", architectures, "--recipe", "digits", "--data", "digits", "--epochs", 1,
+        "--set", "network.width=4", "--out", tmp_path / "trained", "--json",
+    )  # fmt: skip
+    whole = json.loads(call(*words, "--top", 4, "--longer", 2).stdout)["trained"]
+    again = call(*words, "--top", 4, "--longer", 2, "--minutes", 0.01)
+    assert [row["accuracy"] for row in json.loads(again.stdout)["trained"]] == [row["accuracy"] for row in whole]
+    endless = call(*words, "--top", 5, "--longer", 10_000_000, "--minutes", 1)  # there is time for the fifth
+    assert [row["longer"] for row in json.loads(endless.stdout)["trained"]] == [False] * 5
+    assert "no time to train the best" in endless.stderr
+
+
+def test_longer_is_longer(refused: Refused, architectures: Path, tmp_path: Path) -> None:
+    for longer in (1, 15):
+        words = ("nas", "train", architectures, "--recipe", "digits", "--data", "digits", "--longer", longer)
+        assert "more than the 15 epochs" in refused(*words, "--out", tmp_path / "x")
+    assert not (tmp_path / "x").exists()
+
+
+def trained_in(*ends: float, evaluation: float = 0.0) -> Trained:
+    """A training whose epochs ended after so many seconds."""
+    history = tuple({"epoch": float(number), "seconds": end} for number, end in enumerate(ends, start=1))
+    return Trained(0.5, "test", Size(1, 1), len(ends), ends[-1] + evaluation, "", history)
+
+
+def trainings(*done: Trained, seconds: float, tmp_path: Path) -> Trainings:
+    dag = EnasTask(3).sample(1, seed=0)[0]
+    rows = [Row(dag, None, trained) for trained in done]
+    ends = time.monotonic() + seconds
+    return Trainings("digits", RECIPES["digits"], 9, load_digits(), tmp_path, ends, 0, "cpu", False, rows)
+
+
+def test_time_is_expected_by_what_was_seen(tmp_path: Path) -> None:
+    assert trainings(seconds=0, tmp_path=tmp_path).in_time(1_000)  # the first is always begun
+    slow = trained_in(50.0, 60.0, 70.0)  # a start of 50 s, then 10 s an epoch
+    fast = trained_in(20.0, 22.0, 24.0, evaluation=3.0)
+    several = trainings(slow, fast, seconds=500, tmp_path=tmp_path)
+    assert several.expected_seconds(1) == 20 + 3
+    assert several.expected_seconds(11) == 20 + 3 + 10 * 10
+    assert several.expected_seconds(0) == 0
+    assert several.in_time(11)
+    assert several.in_time(11, 21)
+    assert not several.in_time(11, 41)
+    interrupted = trainings(trained_in(20.0, 22.0, 44.0, 46.0, 48.0), seconds=1, tmp_path=tmp_path)
+    assert interrupted.expected_seconds(3) == 20 + 2 * 2
+    assert trainings(trained_in(4.0), seconds=1, tmp_path=tmp_path).expected_seconds(3) == 12
 
 
 def test_parameters_are_counted(call: Call, architectures: Path) -> None:

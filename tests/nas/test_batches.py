@@ -85,6 +85,23 @@ def test_mixed_images_share_their_labels_by_area() -> None:
     assert 3 <= mixed <= 17
 
 
+def test_squares_of_other_images_have_uniform_areas() -> None:
+    """The mean share that the rim leaves of them is that of all areas and places, each as likely as the others."""
+    count = 2_000
+    images = Images(np.zeros((count, 8, 8, 1), np.uint8), np.arange(count, dtype=np.int64))
+    data = ImageData("many", images, images, count, mirrored=True)
+    shuffled = DeviceImages(data.train, data, CPU, Augmentation(0.0, False, 0.0, mixing=1.0))
+    _, labels = next(shuffled.shuffled(count, batches_generator(0, 0, CPU)))
+    own = torch.randperm(count, generator=batches_generator(0, 0, CPU))  # an epoch's first draw
+    theirs = 1 - labels[torch.arange(count), own]
+
+    def left(side: int) -> float:
+        return float(np.mean([min(at - side // 2 + side, 8) - max(at - side // 2, 0) for at in range(8)])) / 8
+
+    expected = np.mean([left(round(8 * (area / 1_000) ** 0.5)) ** 2 for area in range(1_000)])
+    assert abs(float(theirs.mean()) - expected) < 0.02
+
+
 def test_distorted_images_stay_normalised_and_channels_last() -> None:
     images = on_device(Augmentation(crop=0, flip=False, cutout=0, distortion=1.0))
     drawn = images.augmented(torch.arange(20), torch.Generator().manual_seed(0))

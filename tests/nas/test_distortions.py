@@ -82,6 +82,16 @@ def test_blends_end_where_they_should() -> None:
     torch.testing.assert_close(smooth[:, :, 0], before[:, :, 0])
 
 
+def test_blends_go_beyond_the_image() -> None:
+    before = 0.25 + images() / 4
+    factor = 1 + 0.99 * 0.5
+    torch.testing.assert_close(CHANGES["brighter"](before, amount(0.5)), before * factor)
+    grey = CHANGES["more coloured"](before, amount(-1 / 0.99))
+    expected = (grey + factor * (before - grey)).clamp(0, 1)
+    torch.testing.assert_close(CHANGES["more coloured"](before, amount(0.5)), expected)
+    torch.testing.assert_close(CHANGES["brighter"](before, amount(-0.5)), before * (1 - 0.99 * 0.5))
+
+
 def test_solarised_values_lie_below_the_threshold_or_are_negatives() -> None:
     before = images()
     after = CHANGES["solarised"](before, amount(-0.25))
@@ -90,7 +100,11 @@ def test_solarised_values_lie_below_the_threshold_or_are_negatives() -> None:
 
 def test_posterised_values_have_few_levels() -> None:
     levels = (CHANGES["posterised"](images(), amount(1.0)) * 255).round().unique()
-    assert set(levels.tolist()) <= {64.0 * level for level in range(2**LEAST_BITS)}
+    assert set(levels.tolist()) == {64.0 * level for level in range(2**LEAST_BITS)}
+    every = torch.arange(256.0).reshape(1, 1, 16, 16) / 255
+    for value, step in ((0.5, 8), (-1 / 6, 2)):
+        found = CHANGES["posterised"](every, amount(value, 1)) * 255
+        torch.testing.assert_close(found, torch.arange(256).reshape(1, 1, 16, 16) // step * step * 1.0)
 
 
 def test_the_full_range_is_used() -> None:
@@ -107,6 +121,28 @@ def test_equalised_values_are_ranks() -> None:
     distinct = torch.randperm(SIDE * SIDE, generator=torch.Generator().manual_seed(1)).reshape(1, 1, SIDE, SIDE)
     after = CHANGES["equalised"](distinct * 3 / 255, amount(0.0, 1))
     torch.testing.assert_close(after, distinct / (SIDE * SIDE - 1))
+
+
+def test_equal_values_stay_equal_and_the_lowest_is_black() -> None:
+    """Of 64 pixels half have the lowest value, a quarter each the next two."""
+    values = torch.tensor([10.0] * 32 + [20.0] * 16 + [200.0] * 16).reshape(1, 1, SIDE, SIDE) / 255
+    after = CHANGES["equalised"](values, amount(0.0, 1)).flatten()
+    torch.testing.assert_close(after, torch.tensor([0.0] * 32 + [0.5] * 16 + [1.0] * 16))
+
+
+def test_amounts_have_both_signs_and_keep_to_the_strength(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every change is replaced by one that tells which it is, and by how much."""
+    for place, name in enumerate(CHANGES):
+        monkeypatch.setitem(CHANGES, name, lambda images, amounts, place=place: images * 0 + 10 * place + amounts)
+    told = distorted(torch.zeros(4_000, 1, 1, 1), 0.25, torch.Generator().manual_seed(0)).flatten()
+    chosen = (told / 10).round()
+    amounts = told - 10 * chosen
+    assert float(amounts.abs().max()) <= 0.25 + 1e-4
+    assert float(amounts.min()) < -0.24
+    assert float(amounts.max()) > 0.24
+    counts = torch.bincount(chosen.long(), minlength=len(CHANGES))
+    assert len(counts) == len(CHANGES)
+    assert (counts > 4_000 / len(CHANGES) / 2).all()
 
 
 def test_each_image_gets_a_change_of_its_own() -> None:

@@ -263,7 +263,13 @@ def train(
     ] = None,
     epochs: Annotated[int | None, typer.Option("--epochs", min=1)] = None,
     longer: Annotated[
-        int | None, typer.Option("--longer", min=1, metavar="EPOCHS", help="Then train the best again, so long.")
+        int | None,
+        typer.Option(
+            "--longer",
+            min=1,
+            metavar="EPOCHS",
+            help="Then train the best (by test accuracy, or --validation) again, for so many.",
+        ),
     ] = None,
     data: Annotated[str, typer.Option("--data", metavar="IMAGES", help="digits, cifar10, or a path.")] = "cifar10",
     validation: Annotated[

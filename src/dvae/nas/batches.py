@@ -25,7 +25,7 @@ class Augmentation:
     flip: bool = True  # left and right, where the classes allow it
     cutout: float = 1 / 4  # side of a square that is blanked
     distortion: float = 0.0  # strength of one random change of shape or colour an image (`dvae.nas.distortions`)
-    mixing: float = 0.0  # share of images that get a rectangle of another, and its share of the label (CutMix)
+    mixing: float = 0.0  # share of images that get a square of another, and its share of the label (CutMix)
 
     def __post_init__(self) -> None:
         check(0 <= self.crop < 1 and 0 <= self.cutout < 1, "crop and cutout are shares of the side, in [0, 1)")
@@ -104,8 +104,8 @@ class DeviceImages:
         return images.masked_fill(self._squares(lengths, generator), 0.0)
 
     def _mixed(self, images: Tensor, labels: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """A square of the image next in the batch, of uniform area, in the share `mixing` of all images (Yun et al.,
-        CutMix, ICCV 2019)."""
+        """In the share `mixing` of all images a square of the one before, of uniform area until the rim cuts it off
+        (Yun et al., CutMix, ICCV 2019; there all images of a batch or none)."""
         drawn = torch.rand(2, len(images), 1, generator=generator, device=self.device)
         lengths = (self.side * drawn[0].sqrt()).round().long() * (drawn[1] < self.augmentation.mixing)
         squares = self._squares(lengths, generator)  # batch 1 row column

@@ -1,4 +1,9 @@
-"""One random change of shape or colour for each image of a batch: TrivialAugment (Mueller and Hutter, ICCV 2021).
+"""One random change of shape or colour for each image of a batch, after TrivialAugment (Mueller and Hutter, ICCV 2021).
+
+The changes and their ranges are those of its "wide" space. Different here: amounts are continuous instead of 31 levels,
+shears are about the middle instead of a corner (milder), pixels between others are mixed of them instead of the
+nearest, values are equalised by the share of pixels not above them (Pillow: below them), and images come already
+cropped.
 
 Every change is computed for all images, and each image keeps its own: that needs no copy to the host, and images are
 small beside the activations of a network. Images have values in [0, 1], `batch channel row column`; an amount lies in
@@ -14,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-# The widest changes, at amounts of -1 and 1 (the paper's "wide" space).
+# The widest changes, at amounts of -1 and 1.
 WIDEST_ANGLE = 0.75 * math.pi
 WIDEST_SHEAR = 0.99
 WIDEST_SHIFT = 2.0  # the whole side, in coordinates from -1 to 1

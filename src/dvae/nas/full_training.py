@@ -170,7 +170,7 @@ class _Trainer:
         recipe, parts = self.recipe, {"network": (self.network, self.optimizer)}
         self._resume(parts)
         before, started = self.seconds, time.monotonic()
-        saved = started
+        saved, finished = started, self.epoch >= recipe.epochs
         accuracy = self.history[-1].get("accuracy") if self.history else None
         # Shapes never change in training, so it pays to try all algorithms once.
         fast = convolutions(benchmark=True, deterministic=False)
@@ -181,7 +181,7 @@ class _Trainer:
                     row = {"epoch": float(self.epoch + 1), "loss": self._train_epoch()}
                 self.epoch += 1
                 if self.holds_back:
-                    accuracy = row["accuracy"] = self._accuracy()
+                    accuracy = row["accuracy"] = self._accuracies(with_mirrors=False)[0]
                 self.seconds = before + time.monotonic() - started
                 self.history.append(row | {"seconds": self.seconds})
                 bar.update(**row)
@@ -190,14 +190,14 @@ class _Trainer:
                 if time.monotonic() - saved >= SECONDS_BETWEEN_SAVES:
                     self._save(parts)
                     saved = time.monotonic()
-            if not self.holds_back or accuracy is None:
-                accuracy = self._accuracy()
-            with_mirrors = self._accuracy(with_mirrors=True) if self.data.mirrored else None
-        self.seconds = before + time.monotonic() - started
-        result = self._result(accuracy, with_mirrors)
-        if self.folder is not None:
+            at_end, with_mirrors = self._accuracies(self.data.mirrored)
+        if not self.holds_back or accuracy is None:
+            accuracy = at_end
+        if not finished:  # measuring again costs nothing that belongs to training
+            self.seconds = before + time.monotonic() - started
             self._save(parts)
-            self._write(result)
+        result = self._result(accuracy, with_mirrors)
+        self._write(result)
         return result
 
     def _train_epoch(self) -> float:
@@ -225,16 +225,17 @@ class _Trainer:
         return mean
 
     @torch.no_grad()
-    def _accuracy(self, with_mirrors: bool = False) -> float:
+    def _accuracies(self, with_mirrors: bool) -> tuple[float, float | None]:
+        """By the scores of each unseen image, and by those added to its mirror image's."""
         self.network.eval()
-        correct = torch.zeros((), dtype=torch.int64, device=self.device)
+        correct = torch.zeros(2, dtype=torch.int64, device=self.device)
         for images, labels in self.unseen.parts(EVALUATION_BATCH):
             with self._autocast():
                 scores = self.network(images)
-                if with_mirrors:
-                    scores = scores + self.network(images.flip(3))
-            correct += (scores.argmax(1) == labels).sum()
-        return int(correct) / len(self.unseen)
+                both = scores + self.network(images.flip(3)) if with_mirrors else scores
+            correct += torch.stack([(one.argmax(1) == labels).sum() for one in (scores, both)])
+        plain, mirrored = (count / len(self.unseen) for count in correct.tolist())
+        return plain, mirrored if with_mirrors else None
 
     def _autocast(self) -> torch.autocast:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda")
@@ -260,7 +261,8 @@ class _Trainer:
         )
 
     def _write(self, result: Trained) -> None:
-        assert self.folder is not None
+        if self.folder is None:
+            return
         summary = {
             "accuracy": result.accuracy, "images": result.images,
             "accuracy_with_mirrors": result.accuracy_with_mirrors, "parameters": result.size.parameters,
