@@ -65,6 +65,8 @@ def test_a_data_set_goes_on_where_it_was(call: Call, supernet: Path, tmp_path: P
     assert len({item.dag for item in load_jsonl(out)}) == 9
     assert call(*words[:-1], "enas6").exit_code == 2
     assert "holds something else" in call(*words, "--seed", 1).stderr
+    write_jsonl(out, [ScoredDag(item.dag, 0.123) for item in load_jsonl(out)])
+    assert "has other scores than these shared weights give" in call(*words).stderr
 
 
 @pytest.mark.filterwarnings("ignore:A not p.d.")  # of so few points, a Gaussian process may be near singular
@@ -81,6 +83,14 @@ def test_a_latent_space_is_searched(call: Call, supernet: Path, tmp_path: Path) 
         found = load_jsonl(out)
         assert found[0].score == answer["best"]
         assert {item.dag for item in found}.isdisjoint(item.dag for item in load_jsonl(scored))
+        assert all(len(item.dag) == 5 for item in found)
+    write_jsonl(tmp_path / "unscored.jsonl", EnasTask(3).sample(2, seed=0))
+    assert "no scored architecture" in call(*words, "--warm", tmp_path / "unscored.jsonl").stderr
+    other = tmp_path / "other"
+    assert call("nas", "train-supernet", other, "--space", "enas2", *SMALL).exit_code == 0
+    result = call("nas", "search", run, other, "--out", out, "--budget", 6)
+    assert result.exit_code == 2
+    assert "the model is of enas3, the shared weights are of enas2" in result.stderr
 
 
 def test_architectures_are_trained_and_not_twice(call: Call, architectures: Path, tmp_path: Path) -> None:
@@ -123,6 +133,12 @@ def test_what_is_finished_is_told_however_little_time_there_is(call: Call, archi
     endless = call(*words, "--top", 5, "--longer", 10_000_000, "--minutes", 1)  # there is time for the fifth
     assert [row["longer"] for row in json.loads(endless.stdout)["trained"]] == [False] * 5
     assert "no time to train the best" in endless.stderr
+
+
+def test_results_need_a_folder(refused: Refused, architectures: Path) -> None:
+    words = ("--recipe", "digits", "--data", "digits", "--out", architectures)
+    assert "is a file" in refused("nas", "train", architectures, *words)
+    assert "is a file" in refused("nas", "demo", "--run", architectures)
 
 
 def test_longer_is_longer(refused: Refused, architectures: Path, tmp_path: Path) -> None:

@@ -68,6 +68,8 @@ def test_training_goes_on_from_its_folder(tmp_path: Path) -> None:
     assert again.accuracy == whole.accuracy
     once_more = train_network(ARCHITECTURE, stripes(), RECIPE, validation=24, folder=tmp_path)
     assert once_more.accuracy == whole.accuracy
+    with pytest.raises(CheckpointError, match="images"):
+        train_network(ARCHITECTURE, stripes(test=40), RECIPE, validation=24, folder=tmp_path)
     with pytest.raises(CheckpointError, match="architecture"):
         train_network(some_architectures(2, depth=3)[1], stripes(), RECIPE, validation=24, folder=tmp_path)
 

@@ -31,6 +31,34 @@ def test_a_resumed_run_is_an_uninterrupted_one(sampling: str, tmp_path: Path) ->
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
 
 
+def test_a_controller_can_be_watched(tmp_path: Path) -> None:
+    result = train_supernet(replace(CONFIG, sampling="enas"), tmp_path, data=stripes())
+    assert all(0 <= row["reward"] <= 1 and row["entropy"] > 0 for row in result.history)
+    header, *rows = (tmp_path / "metrics.csv").read_text().splitlines()
+    assert header.endswith("reward,entropy")
+    assert len(rows) == 3
+    uniform = train_supernet(CONFIG, tmp_path / "uniform", data=stripes())
+    assert "reward" not in uniform.history[0]
+
+
+def test_a_limit_of_time_is_kept_over_interruptions(tmp_path: Path) -> None:
+    config = replace(CONFIG, epochs=1_000_000)
+    first = train_supernet(config, tmp_path, data=stripes(), minutes=0.02)
+    again = train_supernet(config, tmp_path, data=stripes(), resume=True)  # an epoch, and time is over again
+    assert (again.ended, again.epochs) == ("time-budget", first.epochs + 1)
+
+
+def test_images_of_another_kind_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    train_supernet(replace(CONFIG, epochs=1), tmp_path, data=stripes())
+    with pytest.raises(ConfigError, match=r"digits has 1 channels and 10 classes, the supernet in .* is for 1 and 2"):
+        SharedWeightAccuracy(tmp_path, data="digits")
+    monkeypatch.setenv("DVAE_NAS_IMAGES", "digits")  # for scores made without arguments
+    assert SharedWeightAccuracy(tmp_path, data=stripes()).images.classes == 2
+    monkeypatch.setenv("DVAE_NAS_SUPERNET", str(tmp_path))
+    with pytest.raises(ConfigError, match="digits has"):
+        SharedWeightAccuracy()
+
+
 def test_it_learns(tmp_path: Path) -> None:
     config = replace(CONFIG, epochs=12, **{"schedule.kind": "cosine", "augmentation.crop": 0.0})
     result = train_supernet(config, tmp_path / "net", data=stripes())
@@ -54,6 +82,10 @@ def test_a_supernet_is_not_overwritten_nor_resumed_as_another(tmp_path: Path) ->
     train_supernet(config, tmp_path / "net", data=stripes())
     with pytest.raises(CheckpointError, match="already holds"):
         train_supernet(config, tmp_path / "net", data=stripes())
+    (tmp_path / "killed").mkdir()
+    (tmp_path / "net" / "supernet.toml").rename(tmp_path / "killed" / "supernet.toml")  # before its first checkpoint
+    with pytest.raises(CheckpointError, match="already holds"):
+        train_supernet(config, tmp_path / "killed", data=stripes())
     with pytest.raises(CheckpointError, match="batch = 16, not 8"):
         train_supernet(replace(config, batch=8), tmp_path / "net", data=stripes(), resume=True)
 

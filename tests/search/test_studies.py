@@ -335,11 +335,37 @@ def test_a_score_may_report_and_be_left() -> None:
 
 
 def test_badly_is_below_the_median_at_the_same_step() -> None:
-    others = {number: {1: 0.5, 2: float(number)} for number in range(6)}
-    assert goes_badly(2, 1.0, others, own=9)
-    assert not goes_badly(2, 4.0, others, own=9)
-    assert goes_badly(2, 4.0, others, own=9, higher_is_better=False)
-    assert not goes_badly(2, -1.0, {0: {1: 1.0}}, own=9)  # too few to tell
+    others = [{1: 0.5, 2: float(number)} for number in range(6)]
+    assert goes_badly(2, {2: 1.0}, others)
+    assert not goes_badly(2, {2: 4.0}, others)
+    assert goes_badly(2, {2: 4.0}, others, higher_is_better=False)
+    assert not goes_badly(2, {2: -1.0}, [{1: 1.0}])  # too few to tell
+
+
+def test_one_bad_step_does_not_end_a_good_trial() -> None:
+    """Curves of accuracies rise with noise: the best so far is compared with the best so far, and not too early."""
+    others = [{step: number / 10 + step / 100 for step in range(1, 10)} for number in range(6)]
+    own = {1: 0.0, 2: 0.0, 3: 0.9}
+    assert not goes_badly(2, own, others)  # in the first third
+    assert not goes_badly(3, own, others)
+    assert not goes_badly(4, {**own, 4: 0.1}, others)
+    assert goes_badly(4, {1: 0.0, 2: 0.0, 3: 0.0, 4: 0.1}, others)
+
+
+def test_trials_that_still_run_have_no_say() -> None:
+    ledger = MemoryLedger()
+    for dag in TASK.sample(8, seed=0):
+        ledger.propose(dag, {})
+    for number in range(7):
+        ledger.take("someone")
+        ledger.report(number, 1, 10.0)
+
+    def slow(dag: Dag, report: dvae.search.Report) -> float:
+        report(1, 1.0)
+        return 1.0
+
+    assert work_once(ledger, Work(slow, prune=True)) is not None
+    assert ledger.trials()[7].state == "complete"
 
 
 def test_a_score_says_whether_it_reports() -> None:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from dvae.tasks import EnasSurrogateTask, from_spec, get
+from dvae.errors import DagError
+from dvae.tasks import EnasSurrogateTask, EnasTask, from_spec, get
 
 
 def test_it_is_the_enas_space_and_says_that_it_is_a_stand_in() -> None:
@@ -18,6 +19,11 @@ def test_it_is_the_enas_space_and_says_that_it_is_a_stand_in() -> None:
 
 @pytest.mark.slow
 @pytest.mark.shared
+def test_it_speaks_of_six_layers_alone() -> None:
+    with pytest.raises(DagError, match="6 layers, not of 4"):
+        EnasSurrogateTask().scores(EnasTask(4).sample(1, seed=0))
+
+
 def test_it_predicts_what_it_has_not_seen(shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DVAE_DATA", str(shared_data))
     task = get("enas6-surrogate")

@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     from dvae.tasks import Task
 
 SHOWN = 10  # architectures in a table
-AT_ONCE = 2_000  # architectures scored before the file is written
+AT_ONCE = 2_000  # architectures scored together, at most: more share more, but wait longer to be written
+SECONDS_AT_ONCE = 15.0  # about so long, where that many take longer
+FIRST = 50  # architectures scored to see how long they take
+CHECKED = 3  # architectures scored again before a file is gone on with
 BLOCK = 1_000  # architectures sampled with one seed
+UNLIMITED = 1_000_000  # epochs, where time is the limit
 
 app = typer.Typer(
     name="nas",
@@ -82,6 +86,7 @@ def train_supernet(
     }  # fmt: skip
     changes = {key: value for key, value in changes.items() if value is not None}
     changes |= dict(parse_override(text) for text in set_ or ())
+    by_time = minutes is not None and "epochs" not in changes
     resumed = resume and (folder / SETTINGS).is_file()
     base = read_toml(nas.SupernetConfig, folder / SETTINGS) if resumed else nas.SupernetConfig()
     images = load_images(str(changes.get("data", base.data)))
@@ -91,6 +96,8 @@ def train_supernet(
         changes.setdefault("validation", len(images.train) // 5)
         if minutes is not None:  # restarts would end anywhere in a period
             changes.setdefault("schedule.kind", "cosine")
+        if by_time:
+            changes["epochs"] = UNLIMITED
     config = with_overrides(base, changes, "settings")
     result = nas.train_supernet(
         config, folder, data=images, device=options.available(device), minutes=minutes, resume=resume, progress=True
@@ -175,15 +182,18 @@ def dataset(
     done = load_jsonl(out) if out.is_file() else []
     if [item.dag for item in done] != wanted[: len(done)] or any(item.score is None for item in done):
         raise FormatError(f"{out} holds something else: write to another file, or go on with the same seed")
-    seconds, before = 0.0, len(done)
+    if [item.score for item in done[:CHECKED]] != meter.many([item.dag for item in done[:CHECKED]]):
+        raise FormatError(f"{out} has other scores than these shared weights give with these images, batch and device")
+    seconds, before, at_once = 0.0, len(done), FIRST
     with progress_bar("data set", count, "architectures", True) as bar:
         bar.skip(before)
         while len(done) < count:
-            part = wanted[len(done) : len(done) + AT_ONCE]
+            part = wanted[len(done) : len(done) + at_once]
             scores, spent = _timed_scores(meter, part, progress=False)
             done += map(ScoredDag, part, scores)
             write_jsonl(out, done)
             seconds += spent
+            at_once = max(1, min(AT_ONCE, round(SECONDS_AT_ONCE * len(part) / spent)))
             bar.update(len(part))
     rate = (count - before) / seconds if seconds else None
     found = sorted(item.score for item in done if item.score is not None)
@@ -196,6 +206,7 @@ def dataset(
         return
     pace = "" if rate is None else f"; {rate:,.1f} a second"
     answers.remark(f"{len(done):,} scored architectures in {out}{pace}; scores {found[0]:.4f} to {found[-1]:.4f}")
+    _remark_note(meter.note)
     answers.remark(f"Train a model on them:  dvae train --task {task.name} --data {out} --run runs/{task.name}")
 
 
@@ -219,37 +230,42 @@ def search(
 ) -> None:
     """Search a model's latent space for architectures that are accurate with shared weights.
 
-    The file holds all that were scored, best first. Try: dvae nas search runs/enas6 runs/net --out found.jsonl
+    The file holds all that were scored, best first, and is written after every round; to go on with it, give it as
+    --warm. Try: dvae nas search runs/enas6 runs/net --out found.jsonl
     """
     import time
 
     from dvae.cli import runs
     from dvae.cli.nas_search import searched
+    from dvae.cli.nas_training import ranked
     from dvae.dag import load_jsonl, write_jsonl
 
     answers.check_outputs(out, None)
     vae = runs.load_model(run, device)
     meter = _meter(supernet, data, None, batch, device)
     started = [] if warm is None else load_jsonl(warm)
+    if warm is not None and all(item.score is None for item in started):
+        raise FormatError(f"{warm} has no scored architecture to start from")
     begun = time.perf_counter()
     found = searched(
         vae, meter, started, strategy=strategy, budget=budget, each=each, seed=seed,
-        seconds=None if minutes is None else 60 * minutes,
+        seconds=None if minutes is None else 60 * minutes, keep=lambda so_far: write_jsonl(out, ranked(so_far)),
     )  # fmt: skip
     seconds = time.perf_counter() - begun
-    ranked = sorted(found, key=lambda item: -(item.score or 0.0))
-    if not ranked:
-        raise TaskError(f"the strategy {strategy} proposed nothing new")
-    write_jsonl(out, ranked)
+    if not found:
+        raise TaskError(f"the strategy {strategy} proposed no new network")
+    best_first = ranked(found)
     best_before = max((item.score for item in started if item.score is not None), default=None)
     if json:
-        answer = {"file": str(out), "evaluations": len(ranked), "seconds": seconds, "best": ranked[0].score}
+        answer = {"file": str(out), "evaluations": len(found), "seconds": seconds, "best": best_first[0].score}
         answers.print_json({**answer, "best_before": best_before, "strategy": strategy, "note": meter.note})
         return
     known = "" if best_before is None else f" (best before: {best_before:.4f})"
-    pairs = [(item.score or 0.0, item.dag) for item in ranked]
-    _print_ranked(pairs, f"{answers.counted(len(ranked), 'architecture')} in {seconds:.0f} s{known}", meter.note)
-    answers.remark(f"Train the best from scratch:  dvae nas train {out} --top 3 --out runs/trained")
+    pairs = [(item.score or 0.0, item.dag) for item in best_first]
+    _print_ranked(pairs, f"{answers.counted(len(found), 'architecture')} in {seconds:.0f} s{known}", meter.note)
+    images = meter.config.data
+    how = f"--data {images}" + (" --recipe digits" if images == "digits" else "")
+    answers.remark(f"Train the best from scratch:  dvae nas train {out} --top 3 {how} --out runs/trained")
 
 
 @app.command("train")
@@ -410,5 +426,9 @@ def _print_ranked(ranked: list[tuple[float, Dag]], title: str, note: str) -> Non
     answers.print_table(rows, title=title, header=("accuracy", "architecture"))
     if len(ranked) > SHOWN:
         answers.remark(f"the best {SHOWN} of {len(ranked):,} are shown")
+    _remark_note(note)
+
+
+def _remark_note(note: str) -> None:
     if note:
         answers.remark(f"Note: {note}.")

@@ -41,10 +41,12 @@ def demo(
 
     from dvae.cli import nas_training
     from dvae.cli.nas_search import searched
+    from dvae.config import check
     from dvae.dag import write_jsonl
 
+    check(run.is_dir() or not run.exists(), f"{run} is a file; results need a folder")
     if fresh and run.is_dir():
-        for name in ("supernet", "model", "trained"):
+        for name in ("supernet", "model", "trained", "trained_shortly"):
             shutil.rmtree(run / name, ignore_errors=True)
         for name in ("architectures.jsonl", "space.jsonl", "found.jsonl"):
             (run / name).unlink(missing_ok=True)
@@ -62,10 +64,11 @@ def demo(
     ranked = nas_training.ranked([*found, *scored])
     write_jsonl(run / "found.jsonl", ranked[:50])
     answers.remark(f"5. Training the top {TOP} and, to compare, a random one from scratch ...")
-    chosen = [*ranked[:TOP], scored[0]]
+    chosen, hurry = [*ranked[:TOP], scored[0]], minutes < 2
     rows = nas_training.train_all(
-        chosen, run / "trained", recipe="digits", minutes=None, epochs=None if minutes >= 2 else 4, data="digits",
-        validation=0, seed=0, overrides=[], device=options.available("auto"),
+        chosen, run / ("trained_shortly" if hurry else "trained"), recipe="digits", minutes=None,
+        epochs=4 if hurry else None, data="digits", validation=0, seed=0, overrides=[],
+        device=options.available("auto"),
     )  # fmt: skip
     picture = _draw(run, rows)
     if json:

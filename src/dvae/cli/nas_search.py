@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dvae.dag import Dag, ScoredDag
-from dvae.errors import DagError
+from dvae.errors import DagError, TaskError
 from dvae.models import VAE
 from dvae.nas import Architecture, SharedWeightAccuracy
 from dvae.progress import progress_bar
 from dvae.search import Archive, Evaluation, RandomSearch, make_strategy
+from dvae.tasks import EnasTask
 
 LEAST_WARM = 20  # drawn from the model and scored where a strategy has nothing to start from
 
@@ -25,36 +26,45 @@ def searched(
     each: int,
     seed: int,
     seconds: float | None = None,
+    keep: Callable[[list[ScoredDag]], object] | None = None,
     progress: bool | None = True,
 ) -> list[ScoredDag]:
-    """All that were scored. Scoring is asked for whole rounds, since candidates that are alike share work."""
+    """All that were scored. Scoring is asked for whole rounds, since candidates that are alike share work.
+
+    After each round `keep` gets what has been found so far.
+    """
+    depth = meter.config.depth
+    if not isinstance(vae.task, EnasTask) or vae.task.layers != depth:
+        raise TaskError(f"the model is of {vae.task.name}, the shared weights are of enas{depth}")
     archive = Archive(vae.task)
     searcher = make_strategy(strategy, vae, archive, seed=seed)
     searcher.tell([Evaluation(item.dag, item.score) for item in warm if item.score is not None])
     found: list[ScoredDag] = []
-    begun = time.monotonic()
+    asked, begun = 0, time.monotonic()
     with progress_bar("search", budget, "architectures", progress) as bar:
-        while len(found) < budget and (seconds is None or time.monotonic() - begun < seconds):
-            count = min(each, budget - len(found))
+        while asked < budget and (seconds is None or time.monotonic() - begun < seconds):
             cold = len(archive) < 2
             asker = RandomSearch(vae, archive, seed=seed) if cold else searcher
-            dags = asker.ask(max(count, LEAST_WARM) if cold else count)
+            dags = asker.ask(min(max(each, LEAST_WARM) if cold else each, budget - asked))
             if not dags:
                 break
-            networks = [dag for dag in dags if _is_network(dag)]
+            asked += len(dags)
+            networks = [dag for dag in dags if _is_network(dag, depth)]
             scores = meter.many(networks, progress=False)
             searcher.tell(Evaluation(dag, score) for dag, score in zip(networks, scores, strict=True))
-            searcher.tell(Evaluation(dag, None) for dag in dags if not _is_network(dag))
+            searcher.tell(Evaluation(dag, None) for dag in dags if not _is_network(dag, depth))
             found += map(ScoredDag, networks, scores)
+            if keep is not None:
+                keep(found)
             best = archive.best()
             bar.update(len(dags), best="" if best is None or best.score is None else f"{best.score:.4f}")
     return found
 
 
-def _is_network(dag: Dag) -> bool:
-    """The task allows an input and an output with nothing between them; that is no network to score."""
+def _is_network(dag: Dag, depth: int) -> bool:
+    """The task allows fewer layers, even none. Shared weights have their reductions where networks of full depth have
+    them, so shallower ones would be scored as other networks than those trained from scratch."""
     try:
-        Architecture.from_dag(dag)
+        return len(Architecture.from_dag(dag)) == depth
     except DagError:
         return False
-    return True

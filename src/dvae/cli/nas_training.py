@@ -90,6 +90,7 @@ def train_all(
         longer is None or longer > settings.epochs,
         f"--longer is for more than the {settings.epochs} epochs of every training: {longer}",
     )
+    check(out.is_dir() or not out.exists(), f"{out} is a file; results need a folder")
     if top is not None:
         items = best_networks(items, settings.network)[:top]
     ends = math.inf if minutes is None else begun + 60 * minutes

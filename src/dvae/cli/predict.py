@@ -48,7 +48,9 @@ def predict(
     train_limit: Annotated[
         int | None,
         typer.Option(
-            min=2, metavar="N", help="Train on N graphs, drawn anew each time [default: all; Bayesian networks 5,000]."
+            min=2,
+            metavar="N",
+            help="Train on N graphs, drawn anew each time \\[default: all; Bayesian networks 5,000].",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of all that is drawn.")] = 0,

@@ -27,7 +27,7 @@ def reproduce(
     ] = "quick",
     run: Annotated[
         Path | None,
-        typer.Option("--run", metavar="FOLDER", help="Where results are kept [default: runs/reproduce-PRESET]."),
+        typer.Option("--run", metavar="FOLDER", help="Where results are kept \\[default: runs/reproduce-PRESET]."),
     ] = None,
     only: Annotated[
         str | None, typer.Option("--only", metavar="MODEL,...", help="Only stages of these models, e.g. dvae,svae.")
@@ -38,7 +38,7 @@ def reproduce(
     ] = "1/1",
     seeds: Annotated[
         int | None,
-        typer.Option("--seeds", min=1, metavar="N", help="Train every model N times [default: the preset's]."),
+        typer.Option("--seeds", min=1, metavar="N", help="Train every model N times \\[default: the preset's]."),
     ] = None,
     minutes: Annotated[
         float | None,

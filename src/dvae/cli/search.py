@@ -28,7 +28,7 @@ SHOWN = 5
 def search(
     run: options.Run,
     task: Annotated[
-        str | None, typer.Option(metavar="TASK", help="Whose score is searched [default: the run's own task].")
+        str | None, typer.Option(metavar="TASK", help="Whose score is searched \\[default: the run's own task].")
     ] = None,
     budget: Annotated[int, typer.Option(min=1, metavar="N", help="How many DAGs to score.")] = 500,
     strategy: Annotated[
@@ -55,11 +55,12 @@ def search(
         typer.Option(
             metavar="URL",
             envvar="DVAE_STORAGE",
-            help="sqlite:///FILE.db or postgresql://... [default: search.db in RUN].",
+            help="sqlite:///FILE.db or postgresql://... \\[default: search.db in RUN].",
         ),
     ] = None,
     study: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which study of the storage [default: task, strategy and seed].")
+        str | None,
+        typer.Option(metavar="NAME", help="Which study of the storage \\[default: task, strategy and seed]."),
     ] = None,
     workers: Annotated[
         int, typer.Option(min=0, metavar="N", help="Processes that score; 0: only `dvae worker`s elsewhere.")

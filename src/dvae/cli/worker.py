@@ -22,11 +22,11 @@ def worker(
         str, typer.Option(metavar="URL", envvar="DVAE_STORAGE", help="sqlite:///FILE.db or postgresql://...")
     ],
     study: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which study of the storage [default: the only one].")
+        str | None, typer.Option(metavar="NAME", help="Which study of the storage \\[default: the only one].")
     ] = None,
     score: Annotated[
         str | None,
-        typer.Option(metavar="MODULE:FUNCTION", help="Scores a Dag [default: the one the search was started with]."),
+        typer.Option(metavar="MODULE:FUNCTION", help="Scores a Dag \\[default: the one the search was started with]."),
     ] = None,
     count: Annotated[int | None, typer.Option(min=1, metavar="N", help="Score at most N candidates.")] = None,
     idle: Annotated[

@@ -163,6 +163,7 @@ class _Trainer:
             "outputs": list(architecture.outputs),
             "validation": validation,
             "data": data.name,
+            **({} if folder is None else {"images": data.fingerprint}),
             **to_mapping(recipe),
         }
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import torch
 
+from dvae.config import check
 from dvae.dag import Dag
 from dvae.data.images import CIFAR10, ImageData, load_images
 from dvae.errors import MissingError
@@ -34,15 +35,18 @@ class SharedWeightAccuracy:
         images: int | None = None,
         batch: int | None = None,
     ) -> None:
-        folder = folder or os.environ.get("DVAE_NAS_SUPERNET")
+        if folder is None:
+            folder, data = os.environ.get("DVAE_NAS_SUPERNET"), data or os.environ.get("DVAE_NAS_IMAGES")
         if folder is None:
             raise MissingError("a weight-sharing score needs the folder of a supernet: give it, or DVAE_NAS_SUPERNET")
         device = chosen_device(device)
         self.config, self.network = load_supernet(folder, device)
-        whole = (
-            data
-            if isinstance(data, ImageData)
-            else load_images(data or os.environ.get("DVAE_NAS_IMAGES") or self.config.data)
+        whole = data if isinstance(data, ImageData) else load_images(data or self.config.data)
+        network = self.config.network
+        check(
+            (whole.channels, whole.classes) == (network.channels, network.classes),
+            f"{whole.name} has {whole.channels} channels and {whole.classes} classes, the supernet in {folder} is for "
+            f"{network.channels} and {network.classes} ({self.config.data})",
         )
         _, validation = whole.without_test(self.config.validation)
         validation = validation.part(0, images or len(validation))

@@ -41,6 +41,7 @@ METRICS = "metrics.csv"
 RECORD = "supernet.json"
 SECONDS_BETWEEN_SAVES = 15.0
 WATCHED = 8  # architectures whose mean accuracy tells how training goes, on so many images:
+CONTROLLER_COLUMNS = ("reward", "entropy")  # of metrics.csv, where a controller samples
 WATCHED_IMAGES = 1_000
 DRAWN_AHEAD = 64  # architectures drawn from the controller at once
 
@@ -164,9 +165,12 @@ class _Trainer:
         if resume and path.is_file():
             header = checkpoint.load(path, self.parts, self.settings)
             self.epoch, self.seconds, self.history = header["epoch"], header["seconds"], header["history"]
+            self.budget = self.budget or header.get("budget")
             remove_leftovers(path)
             log.info("resuming at epoch %d", self.epoch)
-        elif path.is_file() or (self.folder / WEIGHTS).is_file():
+        elif any(
+            (self.folder / name).is_file() for name in ((WEIGHTS,) if resume else (CHECKPOINT, WEIGHTS, SETTINGS))
+        ):
             raise CheckpointError(f"{self.folder} already holds a supernet: go on with --resume, or choose another")
         write_text(self.folder / SETTINGS, to_toml(self.config))
 
@@ -174,6 +178,7 @@ class _Trainer:
         config = self.config
         before, self.started = self.seconds, time.monotonic()
         ended: Ended = "epochs"
+        controlled = {name: self.history[-1][name] if self.history else 0.0 for name in self._controller_columns}
         # Where time is what runs out, it is also what is counted.
         total, unit = (config.epochs, "epochs") if self.budget is None else (round(self.budget), None)
         with progress_bar("supernet", total=total, unit=unit, enabled=progress) as bar:
@@ -182,12 +187,13 @@ class _Trainer:
                 with seeded_dropout(config.seed, self.epoch, self.device):
                     loss, accuracy = self._child_epoch(before)
                 if config.sampling == "enas" and not self._out_of_time(before):
-                    self._controller_epoch()
+                    controlled = self._controller_epoch()
                 self.epoch += 1
                 self.seconds = before + time.monotonic() - self.started
                 row = {
                     "epoch": self.epoch, "loss": loss, "accuracy": accuracy, "watched": self._watched_accuracy(),
                     "learning_rate": float(self.optimizer.param_groups[0]["lr"]), "seconds": self.seconds,
+                    **controlled,
                 }  # fmt: skip
                 self.history.append(row)
                 advance = 1.0 if self.budget is None else self.seconds - bar.done
@@ -236,11 +242,16 @@ class _Trainer:
                 break
         return float(losses) / done, float(correct) / (done * config.batch)
 
-    def _controller_epoch(self) -> None:
-        """Steps of REINFORCE; the reward is the accuracy on one batch of validation images."""
+    @property
+    def _controller_columns(self) -> tuple[str, ...]:
+        return CONTROLLER_COLUMNS if self.config.sampling == "enas" else ()
+
+    def _controller_epoch(self) -> dict[str, float]:
+        """Steps of REINFORCE; the reward is the accuracy on one batch of validation images. Means of what was drawn."""
         config = self.config.controller
         generator = batches_generator(self.config.seed + 1, self.epoch, self.device)
         size = min(self.config.batch, len(self.validation))
+        sums = torch.zeros(len(CONTROLLER_COLUMNS), device=self.device)
         for _ in range(config.steps):
             drawn = self.controller.draw(config.architectures, generator)
             first = int(torch.randint(len(self.validation) - size + 1, (1,), generator=generator, device=self.device))
@@ -250,6 +261,8 @@ class _Trainer:
             self.controller_optimizer.zero_grad(set_to_none=True)
             loss.backward()
             self.controller_optimizer.step()
+            sums += torch.stack([rewards.mean(), drawn.entropy.detach().mean()])
+        return dict(zip(CONTROLLER_COLUMNS, (sums / config.steps).tolist(), strict=True))
 
     def _accuracies(self, architectures: list[Architecture], part: tuple[Tensor, Tensor]) -> Tensor:
         distinct = sorted(set(architectures))
@@ -288,7 +301,10 @@ class _Trainer:
         return self.budget is not None and before + time.monotonic() - self.started >= self.budget
 
     def _save(self) -> None:
-        header = {"epoch": self.epoch, "seconds": self.seconds, "history": self.history, "settings": self.settings}
+        header = {
+            "epoch": self.epoch, "seconds": self.seconds, "history": self.history, "settings": self.settings,
+            "budget": self.budget,
+        }  # fmt: skip
         checkpoint.save(self.folder / CHECKPOINT, self.parts, header)
         if self.history:
             text = io.StringIO()

@@ -11,7 +11,7 @@ import inspect
 import math
 import statistics
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from dvae.dag import Dag
@@ -22,6 +22,7 @@ Report = Callable[[int, float], None]
 Score = Callable[..., float]
 
 LEAST_RIVALS = 5  # finished candidates before any is left
+TOO_EARLY = 1 / 3  # of the steps
 
 
 def outcome_of(score: Score, dag: Dag, report: Report, timeout: float | None = None) -> Outcome:
@@ -80,15 +81,17 @@ def named_score(name: str) -> Score:
 
 
 def goes_badly(
-    step: int, value: float, others: Mapping[int, Mapping[int, float]], own: int, higher_is_better: bool = True
+    step: int, own: Mapping[int, float], others: Iterable[Mapping[int, float]], higher_is_better: bool = True
 ) -> bool:
-    """Whether trial `own` is below the median of what all others had reported by the same step."""
-    rivals = [
-        (max if higher_is_better else min)(values[at] for at in values if at <= step)
-        for number, values in others.items()
-        if number != own and any(at <= step for at in values)
-    ]
-    if len(rivals) < LEAST_RIVALS:
+    """Whether the best of `own` reports up to `step` is worse than the median of the best of `others` by then.
+
+    Others are finished trials. In the first third of the longest of them it is too early to tell: what is measured
+    there rises and falls.
+    """
+    best = max if higher_is_better else min
+    known = [values for values in others if values]
+    rivals = [best(values[at] for at in values if at <= step) for values in known if min(values) <= step]
+    if len(rivals) < LEAST_RIVALS or step < TOO_EARLY * max(max(values) for values in known):
         return False
-    median = statistics.median(rivals)
-    return value < median if higher_is_better else value > median
+    median, reached = statistics.median(rivals), best(value for at, value in own.items() if at <= step)
+    return reached < median if higher_is_better else reached > median

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from dvae.dag import Dag, DagSet
-from dvae.errors import MissingError, TaskError
+from dvae.errors import DagError, MissingError, TaskError
 from dvae.tasks.enas import EnasTask
 
 log = logging.getLogger("dvae")
@@ -51,9 +51,12 @@ class EnasSurrogateTask(EnasTask):
         return cls()
 
     def scores(self, dags: Sequence[Dag]) -> list[float]:
-        """Predicted scores."""
+        """Predicted scores, of architectures of six layers: the forest has seen no others."""
         if not dags:
             return []
+        for dag in dags:
+            if len(dag) != self.max_nodes:
+                raise DagError(f"the surrogate knows architectures of 6 layers, not of {len(dag) - 2}")
         predicted: list[float] = self._forest[0].predict(self._features(dags)).tolist()
         return predicted
 
