@@ -65,8 +65,16 @@ def test_a_data_set_goes_on_where_it_was(call: Call, supernet: Path, tmp_path: P
     assert len({item.dag for item in load_jsonl(out)}) == 9
     assert call(*words[:-1], "enas6").exit_code == 2
     assert "holds something else" in call(*words, "--seed", 1).stderr
+    assert "holds 9 architectures, more than --count 8" in call(*words, "--count", 8).stderr
     write_jsonl(out, [ScoredDag(item.dag, 0.123) for item in load_jsonl(out)])
     assert "has other scores than these shared weights give" in call(*words).stderr
+
+
+def test_twelve_layers(call: Call, tmp_path: Path) -> None:
+    net, out = tmp_path / "net", tmp_path / "set.jsonl"
+    assert call("nas", "train-supernet", net, "--space", "enas12", *SMALL).exit_code == 0
+    assert call("nas", "dataset", net, "--space", "enas12", "--count", 5, "--out", out).exit_code == 0
+    assert [len(item.dag) for item in load_jsonl(out)] == [14] * 5
 
 
 @pytest.mark.filterwarnings("ignore:A not p.d.")  # of so few points, a Gaussian process may be near singular

@@ -78,7 +78,8 @@ def _fetch(name: str, what: str | None, as_json: bool) -> None:
     if name != FETCH:
         raise ConfigError(f"{what!r} is a word too many: dvae data describes one task or file, here {name}")
     if what != "cifar10":
-        raise ConfigError(f"there is no data set {what!r} to fetch; there is cifar10")
+        asked = "say what to fetch" if what is None else f"there is no data set {what!r} to fetch"
+        raise ConfigError(f"{asked}; there is cifar10")
     folder = fetch_cifar10(progress=True)
     if as_json:
         answers.print_json({"folder": str(folder)})

@@ -180,6 +180,8 @@ def dataset(
         raise ConfigError(f"{supernet} holds shared weights of {task.name}, not of {space}")
     wanted = _distinct(task, count, seed)
     done = load_jsonl(out) if out.is_file() else []
+    if len(done) > count:
+        raise FormatError(f"{out} holds {len(done):,} architectures, more than --count {count:,}")
     if [item.dag for item in done] != wanted[: len(done)] or any(item.score is None for item in done):
         raise FormatError(f"{out} holds something else: write to another file, or go on with the same seed")
     if [item.score for item in done[:CHECKED]] != meter.many([item.dag for item in done[:CHECKED]]):
