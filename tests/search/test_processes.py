@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -46,6 +46,14 @@ def program(marks: Path, *arguments: str, **more: str) -> subprocess.CompletedPr
 def started(marks: Path, *arguments: str, **more: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "dvae", *arguments]
     return subprocess.Popen(command, env=environment(marks, **more), stdout=subprocess.DEVNULL)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Waits, but not for ever: what should happen may have died."""
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline, "nothing happens any more"
+        time.sleep(0.005)
 
 
 def evaluations(study: Study) -> set[tuple[object, float | None]]:
@@ -116,14 +124,11 @@ def test_four_workers_on_postgres_two_of_them_killed(run: Path, postgres: str, t
     work = ["worker", "--study", "shared", "--wait", "--heartbeat", "1"]
     workers = [started(marks, *work, **more) for _ in range(4)]
     for victim in workers[:2]:
-        count = len(list(marks.iterdir()))
-        while not any(path.name.endswith(f"-{victim.pid}") for path in marks.iterdir()):
-            time.sleep(0.05)
-        while len(list(marks.iterdir())) < count + 10:
-            time.sleep(0.01)
-        own = len(list(marks.glob(f"*-{victim.pid}")))
-        while len(list(marks.glob(f"*-{victim.pid}"))) == own:
-            time.sleep(0.005)
+        begun = f"*-{victim.pid}"  # what it has begun leaves a mark
+        seen = len(list(marks.iterdir()))
+        until(lambda: any(marks.glob(begun)) and len(list(marks.iterdir())) >= seen + 10)  # noqa: B023
+        own = len(list(marks.glob(begun)))
+        until(lambda: len(list(marks.glob(begun))) > own)  # noqa: B023
         victim.send_signal(signal.SIGKILL)  # it has just begun an evaluation
         victim.wait()
     assert proposer.wait(timeout=300) == 0

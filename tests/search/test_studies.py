@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -303,6 +304,30 @@ def test_a_study_is_opened_by_name_or_alone(vae: VAE, tmp_path: Path) -> None:
     dvae.search(vae, TASK, score=edges_of, budget=5, strategy="random", storage=storage, name="two")
     with pytest.raises(StudyError, match="several studies: one, two"):
         Study.open(storage)
+
+
+@needs_optuna
+def test_a_storage_opened_by_two_at_once_is_opened_again(
+    vae: VAE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import optuna
+    from sqlalchemy.exc import IntegrityError
+
+    original, failures = optuna.storages.RDBStorage.__init__, [2]
+
+    def opened(storage: Any, *arguments: Any, **settings: Any) -> None:
+        if failures[0]:
+            failures[0] -= 1
+            raise IntegrityError("INSERT INTO alembic_version", None, Exception("duplicate key"))
+        original(storage, *arguments, **settings)
+
+    monkeypatch.setattr(optuna.storages.RDBStorage, "__init__", opened)
+    url = f"sqlite:///{tmp_path / 'twice.db'}"
+    dvae.search(vae, TASK, score=edges_of, budget=3, strategy="random", storage=url, name="one")
+    assert failures == [0]
+    failures[0] = 100
+    with pytest.raises(StudyError, match="cannot be opened"):
+        Study.open(url)
 
 
 @needs_optuna

@@ -24,6 +24,7 @@ from dvae.search.worker import HEARTBEAT_SECONDS
 MISSED_HEARTBEATS = 3  # before a worker counts as dead
 SQLITE_PATIENCE = 60.0  # seconds to wait for another process's transaction
 ATTEMPTS = 8  # of a transaction that met another
+OPENINGS = 4  # of a storage that another process opens at the same moment
 DAG, ERROR = "dag", "error"
 
 Direction = Literal["maximize", "minimize"]
@@ -213,12 +214,14 @@ def _open(url: str, heartbeat: int, create: bool) -> tuple[Any, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # heartbeats, since 2021
-            storage = optuna.storages.RDBStorage(
-                url,
-                engine_kwargs=engine,
-                heartbeat_interval=heartbeat,
-                grace_period=heartbeat * MISSED_HEARTBEATS,
-                skip_table_creation=not create,  # two that create them at the same moment would both fail
+            storage = _not_disturbed(
+                lambda: optuna.storages.RDBStorage(
+                    url,
+                    engine_kwargs=engine,
+                    heartbeat_interval=heartbeat,
+                    grace_period=heartbeat * MISSED_HEARTBEATS,
+                    skip_table_creation=not create,  # two that create them at the same moment would both fail
+                )
             )
         if url.startswith("sqlite:"):
             _one_at_a_time(storage.engine)
@@ -229,6 +232,21 @@ def _open(url: str, heartbeat: int, create: bool) -> tuple[Any, Any]:
         raise StudyError(f"{shown(url)} holds no studies") from None
     except (sqlalchemy.exc.SQLAlchemyError, ValueError) as error:
         raise StudyError(f"{shown(url)} cannot be opened: {_first_line(error)}") from None
+
+
+def _not_disturbed(opened: Callable[[], T]) -> T:
+    """Opens a storage, again if another process wrote its version into the empty tables at the same moment: either of
+    them may be the one that fails."""
+    from sqlalchemy.exc import IntegrityError, ProgrammingError
+
+    for attempt in range(OPENINGS):
+        try:
+            return opened()
+        except (IntegrityError, ProgrammingError):
+            if attempt == OPENINGS - 1:
+                raise
+            time.sleep(0.1 * 2**attempt * (0.5 + random.random()))
+    raise AssertionError("unreachable")
 
 
 def _one_at_a_time(engine: Any) -> None:
