@@ -7,6 +7,7 @@ import torch
 
 from dvae.config import replace
 from dvae.errors import CheckpointError, ConfigError, MissingError
+from dvae.nas import supernet_training
 from dvae.nas.controller import ControllerConfig
 from dvae.nas.scores import SharedWeightAccuracy
 from dvae.nas.supernet_training import SupernetConfig, load_supernet, train_supernet
@@ -39,6 +40,19 @@ def test_a_controller_can_be_watched(tmp_path: Path) -> None:
     assert len(rows) == 3
     uniform = train_supernet(CONFIG, tmp_path / "uniform", data=stripes())
     assert "reward" not in uniform.history[0]
+
+
+def test_a_run_from_before_the_controller_was_watched_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = replace(CONFIG, sampling="enas")
+    with monkeypatch.context() as before:
+        before.setattr(supernet_training, "CONTROLLER_COLUMNS", ())
+        before.setattr(supernet_training._Trainer, "_controller_epoch", lambda trainer: {})
+        train_supernet(replace(config, epochs=1), tmp_path, data=stripes())
+    train_supernet(config, tmp_path, data=stripes(), resume=True)
+    header, first, second, _ = (tmp_path / "metrics.csv").read_text().splitlines()
+    assert header.endswith("reward,entropy")
+    assert first.endswith(",,")
+    assert not second.endswith(",,")
 
 
 def test_a_limit_of_time_is_kept_over_interruptions(tmp_path: Path) -> None:

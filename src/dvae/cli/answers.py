@@ -64,6 +64,17 @@ def check_outputs(out: Path | None, picture: Path | None) -> None:
     check_ending(picture, PICTURE_ENDINGS, "a picture")
 
 
+def check_folder(path: Path) -> None:
+    if path.exists() and not path.is_dir():
+        raise ConfigError(f"{path} is a file; results need a folder")
+
+
+def remark_note(note: str) -> None:
+    """What must be said beside numbers, if anything."""
+    if note:
+        remark(f"Note: {note}.")
+
+
 def give_dags(
     dags: Sequence[Dag], valid: Sequence[bool], out: Path | None, picture: Path | None, as_json: bool
 ) -> None:

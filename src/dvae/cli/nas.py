@@ -208,7 +208,7 @@ def dataset(
         return
     pace = "" if rate is None else f"; {rate:,.1f} a second"
     answers.remark(f"{len(done):,} scored architectures in {out}{pace}; scores {found[0]:.4f} to {found[-1]:.4f}")
-    _remark_note(meter.note)
+    answers.remark_note(meter.note)
     answers.remark(f"Train a model on them:  dvae train --task {task.name} --data {out} --run runs/{task.name}")
 
 
@@ -428,9 +428,4 @@ def _print_ranked(ranked: list[tuple[float, Dag]], title: str, note: str) -> Non
     answers.print_table(rows, title=title, header=("accuracy", "architecture"))
     if len(ranked) > SHOWN:
         answers.remark(f"the best {SHOWN} of {len(ranked):,} are shown")
-    _remark_note(note)
-
-
-def _remark_note(note: str) -> None:
-    if note:
-        answers.remark(f"Note: {note}.")
+    answers.remark_note(note)

@@ -41,10 +41,9 @@ def demo(
 
     from dvae.cli import nas_training
     from dvae.cli.nas_search import searched
-    from dvae.config import check
     from dvae.dag import write_jsonl
 
-    check(run.is_dir() or not run.exists(), f"{run} is a file; results need a folder")
+    answers.check_folder(run)
     if fresh and run.is_dir():
         for name in ("supernet", "model", "trained", "trained_shortly"):
             shutil.rmtree(run / name, ignore_errors=True)

@@ -90,7 +90,7 @@ def train_all(
         longer is None or longer > settings.epochs,
         f"--longer is for more than the {settings.epochs} epochs of every training: {longer}",
     )
-    check(out.is_dir() or not out.exists(), f"{out} is a file; results need a folder")
+    answers.check_folder(out)
     if top is not None:
         items = best_networks(items, settings.network)[:top]
     ends = math.inf if minutes is None else begun + 60 * minutes
@@ -136,8 +136,9 @@ class Trainings:
 
     def in_time(self, *epochs: int) -> bool:
         """Whether trainings of so many epochs each would end in time; the first training is always begun."""
-        expected = sum(self.expected_seconds(count) for count in epochs) if self.rows else 0.0
-        return not self.rows or time.monotonic() + SLACK * expected <= self.ends
+        if not self.rows:
+            return True
+        return time.monotonic() + SLACK * sum(map(self.expected_seconds, epochs)) <= self.ends
 
     def expected_seconds(self, epochs: int) -> float:
         """Of a training like those before: an epoch as in the slowest, first epochs, which compile, as in the last."""
@@ -190,8 +191,7 @@ def print_rows(rows: Sequence[Row], title: str | None = None) -> None:
     }
     told = {name: cells for name, cells in columns.items() if any(cells)}
     answers.print_table(list(zip(*told.values(), strict=True)), title=title, header=tuple(told))
-    if rows and rows[0].trained.note:
-        answers.remark(f"Note: {rows[0].trained.note}.")
+    answers.remark_note(rows[0].trained.note if rows else "")
 
 
 def _share(value: float | None) -> str:

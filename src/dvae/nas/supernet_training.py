@@ -41,8 +41,8 @@ METRICS = "metrics.csv"
 RECORD = "supernet.json"
 SECONDS_BETWEEN_SAVES = 15.0
 WATCHED = 8  # architectures whose mean accuracy tells how training goes, on so many images:
-CONTROLLER_COLUMNS = ("reward", "entropy")  # of metrics.csv, where a controller samples
 WATCHED_IMAGES = 1_000
+CONTROLLER_COLUMNS = ("reward", "entropy")  # of metrics.csv, where a controller samples
 DRAWN_AHEAD = 64  # architectures drawn from the controller at once
 
 Ended = Literal["epochs", "time-budget"]
@@ -162,15 +162,14 @@ class _Trainer:
 
     def open(self, resume: bool) -> None:
         path = self.folder / CHECKPOINT
+        held = (WEIGHTS,) if resume else (CHECKPOINT, WEIGHTS, SETTINGS)  # what is not to be overwritten
         if resume and path.is_file():
             header = checkpoint.load(path, self.parts, self.settings)
             self.epoch, self.seconds, self.history = header["epoch"], header["seconds"], header["history"]
             self.budget = self.budget or header.get("budget")
             remove_leftovers(path)
             log.info("resuming at epoch %d", self.epoch)
-        elif any(
-            (self.folder / name).is_file() for name in ((WEIGHTS,) if resume else (CHECKPOINT, WEIGHTS, SETTINGS))
-        ):
+        elif any((self.folder / name).is_file() for name in held):
             raise CheckpointError(f"{self.folder} already holds a supernet: go on with --resume, or choose another")
         write_text(self.folder / SETTINGS, to_toml(self.config))
 
@@ -178,7 +177,10 @@ class _Trainer:
         config = self.config
         before, self.started = self.seconds, time.monotonic()
         ended: Ended = "epochs"
-        controlled = {name: self.history[-1][name] if self.history else 0.0 for name in self._controller_columns}
+        controlled: dict[str, float] = {}
+        if config.sampling == "enas":  # what was told last, until the controller has learned again
+            last = self.history[-1] if self.history else {}
+            controlled = {name: last.get(name, 0.0) for name in CONTROLLER_COLUMNS}
         # Where time is what runs out, it is also what is counted.
         total, unit = (config.epochs, "epochs") if self.budget is None else (round(self.budget), None)
         with progress_bar("supernet", total=total, unit=unit, enabled=progress) as bar:
@@ -242,10 +244,6 @@ class _Trainer:
                 break
         return float(losses) / done, float(correct) / (done * config.batch)
 
-    @property
-    def _controller_columns(self) -> tuple[str, ...]:
-        return CONTROLLER_COLUMNS if self.config.sampling == "enas" else ()
-
     def _controller_epoch(self) -> dict[str, float]:
         """Steps of REINFORCE; the reward is the accuracy on one batch of validation images. Means of what was drawn."""
         config = self.config.controller
@@ -308,7 +306,8 @@ class _Trainer:
         checkpoint.save(self.folder / CHECKPOINT, self.parts, header)
         if self.history:
             text = io.StringIO()
-            writer = csv.DictWriter(text, fieldnames=list(self.history[0]), lineterminator="\n")
+            # Rows of a run begun before a column was there leave it empty.
+            writer = csv.DictWriter(text, fieldnames=list(self.history[-1]), lineterminator="\n")
             writer.writeheader()
             writer.writerows(self.history)
             write_text(self.folder / METRICS, text.getvalue())

@@ -89,8 +89,8 @@ class Ledger(Protocol):
         """An intermediate value of a running trial."""
         ...
 
-    def reports(self) -> dict[int, dict[int, float]]:
-        """The intermediate values of all trials, by step."""
+    def reports_of_finished(self) -> list[dict[int, float]]:
+        """The intermediate values of each finished trial, by step."""
         ...
 
     def finish(self, number: int, outcome: Outcome, attributes: Mapping[str, Any]) -> bool:
@@ -147,9 +147,9 @@ class MemoryLedger:
         with self._lock:
             self._reports.setdefault(number, {})[step] = value
 
-    def reports(self) -> dict[int, dict[int, float]]:
+    def reports_of_finished(self) -> list[dict[int, float]]:
         with self._lock:
-            return {number: dict(values) for number, values in self._reports.items()}
+            return [dict(values) for number, values in self._reports.items() if self._trials[number].finished]
 
     def finish(self, number: int, outcome: Outcome, attributes: Mapping[str, Any]) -> bool:
         with self._lock:

@@ -24,7 +24,7 @@ from dvae.search.worker import HEARTBEAT_SECONDS
 MISSED_HEARTBEATS = 3  # before a worker counts as dead
 SQLITE_PATIENCE = 60.0  # seconds to wait for another process's transaction
 ATTEMPTS = 8  # of a transaction that met another
-OPENINGS = 4  # of a storage that another process opens at the same moment
+OPENINGS = 5  # of a storage that another process opens at the same moment
 DAG, ERROR = "dag", "error"
 
 Direction = Literal["maximize", "minimize"]
@@ -85,8 +85,8 @@ class OptunaLedger:
     def report(self, number: int, step: int, value: float) -> None:
         self._patiently(self._storage.set_trial_intermediate_value, self._id(number), step, value)
 
-    def reports(self) -> dict[int, dict[int, float]]:
-        return {trial.number: dict(trial.intermediate_values) for trial in self._frozen()}
+    def reports_of_finished(self) -> list[dict[int, float]]:
+        return [dict(trial.intermediate_values) for trial in self._frozen() if trial.state.is_finished()]
 
     def finish(self, number: int, outcome: Outcome, attributes: Mapping[str, Any]) -> bool:
         from optuna.exceptions import UpdateFinishedTrialError
@@ -163,15 +163,17 @@ class OptunaLedger:
         """Does `work`, again if its transaction met another's."""
         from optuna.exceptions import StorageInternalError
 
-        for attempt in range(ATTEMPTS):
+        def attempt() -> T:
             try:
                 return work(*arguments)
-            except StorageInternalError as error:
+            except StorageInternalError:
                 self._storage.remove_session()
-                if attempt == ATTEMPTS - 1:
-                    raise StudyError(f"{shown(self.url)} does not answer: {_first_line(error)}") from None
-                time.sleep(0.05 * 2**attempt * (0.5 + random.random()))
-        raise AssertionError("unreachable")
+                raise
+
+        try:
+            return _again(attempt, ATTEMPTS, StorageInternalError)
+        except StorageInternalError as error:
+            raise StudyError(f"{shown(self.url)} does not answer: {_first_line(error)}") from None
 
 
 def study_names(url: str) -> list[str]:
@@ -214,14 +216,18 @@ def _open(url: str, heartbeat: int, create: bool) -> tuple[Any, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # heartbeats, since 2021
-            storage = _not_disturbed(
+            # Whoever opens it writes a version into empty tables; of two at the same moment, either may fail.
+            storage = _again(
                 lambda: optuna.storages.RDBStorage(
                     url,
                     engine_kwargs=engine,
                     heartbeat_interval=heartbeat,
                     grace_period=heartbeat * MISSED_HEARTBEATS,
                     skip_table_creation=not create,  # two that create them at the same moment would both fail
-                )
+                ),
+                OPENINGS,
+                sqlalchemy.exc.IntegrityError,
+                sqlalchemy.exc.ProgrammingError,
             )
         if url.startswith("sqlite:"):
             _one_at_a_time(storage.engine)
@@ -234,19 +240,14 @@ def _open(url: str, heartbeat: int, create: bool) -> tuple[Any, Any]:
         raise StudyError(f"{shown(url)} cannot be opened: {_first_line(error)}") from None
 
 
-def _not_disturbed(opened: Callable[[], T]) -> T:
-    """Opens a storage, again if another process wrote its version into the empty tables at the same moment: either of
-    them may be the one that fails."""
-    from sqlalchemy.exc import IntegrityError, ProgrammingError
-
-    for attempt in range(OPENINGS):
+def _again(work: Callable[[], T], attempts: int, *errors: type[Exception]) -> T:
+    """Does `work`, after each of these errors again, a little later each time; the last error is raised."""
+    for attempt in range(attempts - 1):
         try:
-            return opened()
-        except (IntegrityError, ProgrammingError):
-            if attempt == OPENINGS - 1:
-                raise
-            time.sleep(0.1 * 2**attempt * (0.5 + random.random()))
-    raise AssertionError("unreachable")
+            return work()
+        except errors:
+            time.sleep(0.05 * 2**attempt * (0.5 + random.random()))
+    return work()
 
 
 def _one_at_a_time(engine: Any) -> None:

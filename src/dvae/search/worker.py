@@ -54,13 +54,12 @@ def work_on(ledger: Ledger, work: Work, *, stop: Callable[[int, float], bool]) -
 
 
 def _report(ledger: Ledger, number: int, work: Work) -> Callable[[int, float], None]:
+    own: dict[int, float] = {}
+
     def report(step: int, value: float) -> None:
         ledger.report(number, step, value)
-        if not work.prune:
-            return
-        reports = ledger.reports()
-        others = [reports.get(trial.number, {}) for trial in ledger.trials() if trial.finished]
-        if goes_badly(step, reports[number], others, work.higher_is_better):
+        own[step] = value
+        if work.prune and goes_badly(step, own, ledger.reports_of_finished(), work.higher_is_better):
             raise PrunedError(f"at step {step}, {value:g} is worse than the median of the others")
 
     return report
