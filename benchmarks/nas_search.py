@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "src"))
 import dvae
 from dvae import provenance
 from dvae.dag import Dag
-from dvae.search import Archive, Evaluation, Evolution, Strategy, TrustRegion
+from dvae.strategies import Archive, Evaluation, Evolution, Strategy, TrustRegion
 from dvae.tasks import NasBenchGraphTask, TabularTask
 from dvae.tasks.nasbench_graph import tree_dag
 

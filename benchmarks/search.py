@@ -25,12 +25,12 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "src"))
 
 import dvae
 from dvae import provenance
-from dvae.search import Archive, Evaluation, Strategy, make_strategy
+from dvae.bayesnet.hill_climbing import hill_climb
+from dvae.bayesnet.scores import MOST_TABULATED
+from dvae.bayesnet.structure import exact_optimum
+from dvae.strategies import Archive, Evaluation, Strategy, make_strategy
 from dvae.tasks import Task
 from dvae.tasks.bayesnet import BayesNetTask
-from dvae.tasks.hill_climbing import hill_climb
-from dvae.tasks.scores import MOST_TABULATED
-from dvae.tasks.structure import exact_optimum
 
 CLOSE = 1e-6
 

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "src"))
 import dvae
 from dvae import provenance
 from dvae.dag import DagBatch
-from dvae.models.precision import products_in
+from dvae.models.kernels.precision import products_in
 from dvae.training.config import TrainingConfig
 from dvae.training.loop import _tf32
 from dvae.training.steps import CapturedEpoch, PlainEpoch

@@ -14,13 +14,13 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "dvae"
 
 ROOMS = (
-    *("dag", "tasks", "data", "models", "training", "evaluation"),
-    *("search", "figures", "explorer", "reproduce", "cli"),
+    *("dag", "bayesnet", "tasks", "data", "models", "training", "regression", "evaluation"),
+    *("strategies", "studies", "figures", "reports", "explorer", "paper", "cli"),
 )
 OPEN_TO_ALL = {"errors", "config", "files", "progress", "logs", "provenance", "wiring"}
 DOORS = {"__init__", "__main__"}  # the package's face, which may import anything
 PLACE = {room: float(place) for place, room in enumerate(ROOMS)}
-PLACE |= {"compat": PLACE["models"] + 0.5, "nas": PLACE["search"]}  # nas and search do not know each other
+PLACE |= {"compat": PLACE["models"] + 0.5, "nas": PLACE["studies"]}  # nas and studies do not know each other
 
 PICKLES = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}
 
@@ -135,14 +135,14 @@ def test_nothing_runs_text_or_pickles() -> None:
     [
         ("dvae.dag.value", "from dvae.tasks import get"),
         ("dvae.dag.value", "import dvae.models.zoo"),
-        ("dvae.dag.value", "def f():\n    from ..search import study"),
+        ("dvae.dag.value", "def f():\n    from ..studies import study"),
         ("dvae.models.vae", "from dvae import training"),
         ("dvae.models.vae", "import dvae"),
         ("dvae.models.vae", "from dvae import Dag"),
         ("dvae.models.vae", "from dvae.compat import from_original"),
         ("dvae.models.vae", "from dvae.utils import x"),
-        ("dvae.search.study", "from dvae.nas import supernet"),
-        ("dvae.nas.supernet", "from dvae.search import study"),
+        ("dvae.studies.study", "from dvae.nas import supernet"),
+        ("dvae.nas.supernet", "from dvae.studies import study"),
         ("dvae.config", "from dvae.dag import Dag"),
         ("dvae.tasks.enas", "import importlib\nimportlib.import_module('dvae.data')"),
         ("dvae.utils", ""),

@@ -13,11 +13,11 @@ from dvae import wiring
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from dvae import compat, data, evaluation, figures, models, nas, tasks
+    from dvae import compat, data, evaluation, figures, models, nas, strategies, studies, tasks
     from dvae.dag import Dag, DagBatch
     from dvae.errors import DvaeError
     from dvae.models import VAE, load
-    from dvae.search.driver import search
+    from dvae.studies.driver import search
     from dvae.training import fit
 
 _HOMES = {
@@ -27,8 +27,9 @@ _HOMES = {
     "VAE": "dvae.models",
     "load": "dvae.models",
     "fit": "dvae.training",
+    "search": "dvae.studies",
 }
-_ROOMS = ("compat", "data", "evaluation", "figures", "models", "nas", "search", "tasks")  # search is a function as well
+_ROOMS = ("compat", "data", "evaluation", "figures", "models", "nas", "strategies", "studies", "tasks")
 
 __all__ = [
     "VAE",
@@ -44,6 +45,8 @@ __all__ = [
     "models",
     "nas",
     "search",
+    "strategies",
+    "studies",
     "tasks",
 ]
 

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from dvae.errors import CheckpointError, MissingError
-from dvae.models.aligned import pad_blocks
 from dvae.models.config import ModelConfig
+from dvae.models.kernels.aligned import pad_blocks
 from dvae.models.storage import load_distinct_state
 from dvae.models.vae import VAE
 from dvae.models.zoo import build

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from dvae.bayesnet.discrete import DiscreteData
+from dvae.bayesnet.scores import SCORE_NAMES, NetworkScores
 from dvae.config import read_toml
 from dvae.dag import Dag, write_jsonl
 from dvae.tasks import get
-from dvae.tasks.discrete import DiscreteData
-from dvae.tasks.scores import SCORE_NAMES, NetworkScores
 
 from .conftest import TINY, Call, Refused
 

@@ -5,9 +5,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dag_strategies import PLAIN_LABELS, dags
 from dvae.dag import Dag, DagBatch
 from dvae.errors import DagError
-from strategies import PLAIN_LABELS, dags
 
 INDEX_OF = {label: index for index, label in enumerate(PLAIN_LABELS)}
 SOME_DAGS = [Dag(("a", "b", 1), ((0, 2), (1, 2))), Dag((0,)), Dag(("c", "c"), ((0, 1),))]

@@ -11,6 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dag_strategies import PLAIN_LABELS, any_label, dags, networks
 from dvae.dag import (
     Dag,
     from_dot,
@@ -25,7 +26,6 @@ from dvae.dag import (
     to_pyg,
 )
 from dvae.errors import DagError, FormatError, MissingError
-from strategies import PLAIN_LABELS, any_label, dags, networks
 
 CHAIN = Dag(("in", 3, "out"), ((0, 1), (1, 2)))
 

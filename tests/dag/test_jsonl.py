@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dag_strategies import any_label, dags
 from dvae.dag import Dag, ScoredDag, lines, load_jsonl, read_jsonl, write_jsonl
 from dvae.dag.jsonl import format_line, parse_line
 from dvae.errors import DagError, FormatError, MissingError
-from strategies import any_label, dags
 
 GOOD = '{"types": ["in", 3, "out"], "edges": [[0, 1], [1, 2]], "score": 0.5}'
 GOOD_DAG = ScoredDag(Dag(("in", 3, "out"), ((0, 1), (1, 2))), 0.5)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from dag_strategies import architectures, networks
 from dvae.dag import Dag, ScoredDag, read_bayesnet, read_enas, write_bayesnet, write_enas
 from dvae.dag.original import (
     ENAS_OPERATIONS,
@@ -18,7 +19,6 @@ from dvae.dag.original import (
     parse_enas,
 )
 from dvae.errors import DagError, FormatError, MissingError
-from strategies import architectures, networks
 
 DATA = Path(os.environ.get("DVAE_DATA", Path(__file__).parents[2] / ".." / "shared" / "data"))
 ASIA = ("A", "S", "T", "L", "B", "E", "X", "D")

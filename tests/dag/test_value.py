@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dag_strategies import any_label, dags, renumbered
 from dvae.dag import Dag, to_networkx
 from dvae.errors import DagError, DvaeError
-from strategies import any_label, dags, renumbered
 
 
 def test_a_sorted_graph_stays_as_it_is() -> None:

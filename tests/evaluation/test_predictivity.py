@@ -19,9 +19,9 @@ from dvae.dag import Dag, DagBatch, DagSet, ScoredDags
 from dvae.errors import ConfigError, DvaeError, MissingError, TaskError
 from dvae.evaluation import Predictivity, one_hot_features, one_hot_predictivity, predictivity
 from dvae.evaluation.predictivity import PredictivityRow, pearson, standardised
-from dvae.evaluation.sparse_gp import ConvergedFit, PaperFit, VariationalGP, _MarginalStrategy, fit_predict
 from dvae.files import read_json, write_json
 from dvae.models import VAE, build
+from dvae.regression.sparse_gp import ConvergedFit, PaperFit, VariationalGP, _MarginalStrategy, fit_predict
 from dvae.tasks import BayesNetTask, EnasTask, get
 
 TASK = EnasTask(3)
@@ -284,7 +284,7 @@ def test_settings_that_make_no_sense_are_refused(vae: VAE, wrong: dict[str, obje
 @pytest.mark.parametrize("package", ["gpytorch", "sklearn"])
 def test_a_missing_package_is_named_with_its_extra(vae: VAE, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    monkeypatch.delitem(sys.modules, "dvae.evaluation.sparse_gp")
+    monkeypatch.delitem(sys.modules, "dvae.regression.sparse_gp")
     monkeypatch.delitem(sys.modules, "sklearn.ensemble", raising=False)
     with pytest.raises(MissingError, match=rf"{package}.*dvae\[search\]"):
         predictivity(vae, DATA)

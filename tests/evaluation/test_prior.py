@@ -5,7 +5,7 @@ import torch
 
 from dvae.dag import Dag
 from dvae.errors import ConfigError
-from dvae.evaluation import measuring, prior_samples, wilson
+from dvae.evaluation import common, prior_samples, wilson
 from dvae.models import build
 from dvae.tasks import BayesNetTask, EnasTask
 from evaluation.scripted import Script, ScriptedVae
@@ -89,7 +89,7 @@ def test_a_calibrated_model_is_asked_at_its_own_prior(monkeypatch: pytest.Monkey
     asked: list[torch.Tensor] = []
     decode = vae.decode_batch
     monkeypatch.setattr(vae, "decode_batch", lambda z, **options: asked.append(z) or decode(z, **options))
-    monkeypatch.setitem(measuring.NODES_AT_ONCE, "cpu", 7 * 3 * task.max_nodes)
+    monkeypatch.setitem(common.NODES_AT_ONCE, "cpu", 7 * 3 * task.max_nodes)
     result = prior_samples(vae, train, latents=20, decodings=3, seed=5)
     assert [len(part) for part in asked] == [7, 7, 6]
     assert torch.equal(torch.cat(asked), vae.prior(20, seed=5))

@@ -5,13 +5,13 @@ import math
 import pytest
 import torch
 
+from dag_strategies import renumbered
 from dvae.dag import Dag
 from dvae.errors import ConfigError
-from dvae.evaluation import clustered_proportion, measuring, reconstruction
+from dvae.evaluation import clustered_proportion, reconstruction
 from dvae.evaluation.reconstruction import same_graphs
 from dvae.tasks import BayesNetTask, EnasTask, GenericTask, Task
 from evaluation.scripted import ScriptedVae
-from strategies import renumbered
 
 ENAS = EnasTask(3)
 DAGS = ENAS.sample(12, seed=0)
@@ -44,7 +44,7 @@ def test_the_share_is_the_script_s_and_its_interval_is_over_graphs() -> None:
 def test_blocks_change_nothing_and_bound_what_is_decoded_at_once(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, blocks = known_shares(4, {2: 1}), known_shares(4, {2: 1})
     expected = reconstruction(whole, DAGS, encodings=3, decodings=4, mode=mode)
-    monkeypatch.setitem(measuring.NODES_AT_ONCE, "cpu", 2 * 12 * ENAS.max_nodes)
+    monkeypatch.setitem(common.NODES_AT_ONCE, "cpu", 2 * 12 * ENAS.max_nodes)
     assert reconstruction(blocks, DAGS, encodings=3, decodings=4, mode=mode) == expected
     assert (whole.largest, blocks.largest) == (144, 24)
 
@@ -70,7 +70,7 @@ def test_decodings_of_a_latent_are_drawn_anew_in_every_block(monkeypatch: pytest
         return [DAGS[int(i)] if good else OTHER for i, good in zip(latents[:, 0], right, strict=True)]
 
     vae = ScriptedVae(ENAS, DAGS, INDEX, 1e-9, script)
-    monkeypatch.setitem(measuring.NODES_AT_ONCE, "cpu", 1)
+    monkeypatch.setitem(common.NODES_AT_ONCE, "cpu", 1)
     result = reconstruction(vae, DAGS, mode="mean", seed=3)
     assert len(set(result.per_graph)) > 3
     assert reconstruction(vae, DAGS, mode="mean", seed=3) == result

@@ -11,8 +11,8 @@ import pytest
 from dvae import models, tasks
 from dvae.dag import Dag, DagSet
 from dvae.explorer import PageModel, Space
-from dvae.search.ledger import MemoryLedger, Outcome
-from dvae.search.study import ABOUT, Study
+from dvae.studies.ledger import MemoryLedger, Outcome
+from dvae.studies.study import ABOUT, Study
 from dvae.tasks import GenericTask
 
 MakeStudy = Callable[..., Study]

@@ -20,10 +20,10 @@ from dvae import models, tasks
 from dvae.dag import DagSet, load_jsonl
 from dvae.explorer import PageModel, Space, charts, open_study
 from dvae.explorer.model import Walk
-from dvae.search import Archive, Evaluation, Evolution
-from dvae.search.ledger import Outcome
-from dvae.search.optuna_ledger import OptunaLedger
-from dvae.search.study import ABOUT
+from dvae.strategies import Archive, Evaluation, Evolution
+from dvae.studies.ledger import Outcome
+from dvae.studies.optuna_ledger import OptunaLedger
+from dvae.studies.study import ABOUT
 from dvae.training import fit
 
 from .browsers import Visitor, opened, served

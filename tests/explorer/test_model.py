@@ -7,7 +7,7 @@ import pytest
 from dvae.errors import DvaeError
 from dvae.explorer import Given, Known, Latent, PageModel, RequestError, Space
 from dvae.explorer.places import to_json
-from dvae.search.study import Study
+from dvae.studies.study import Study
 
 from .conftest import MakeStudy
 

@@ -7,7 +7,7 @@ import torch
 
 from dvae.explorer.neighbours import NeighbourMap
 from dvae.explorer.space import Space
-from dvae.explorer.walking import neighbourhood
+from dvae.explorer.walks import neighbourhood
 
 pytest.importorskip("sklearn")
 

@@ -14,7 +14,7 @@ import pytest
 
 from dvae.errors import ConfigError, DagError
 from dvae.explorer import PageModel, Space, is_loopback, make_app, make_server, server
-from dvae.search.study import Study
+from dvae.studies.study import Study
 
 from .conftest import MakeStudy
 
@@ -24,7 +24,7 @@ PACKAGES = (Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve(), Path(se
 
 @pytest.fixture(scope="module")
 def app(asia: Space) -> Any:
-    from dvae.search.ledger import MemoryLedger
+    from dvae.studies.ledger import MemoryLedger
 
     from .conftest import extend
 

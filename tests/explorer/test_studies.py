@@ -6,8 +6,8 @@ from dvae.dag import Dag
 from dvae.errors import MissingError, StudyError
 from dvae.explorer import PageModel, RequestError, Space, open_study
 from dvae.explorer.studies import MEAN_OVER, Scored, baselines, running_best, running_mean, snapshot, top_distinct
-from dvae.search.ledger import MemoryLedger
-from dvae.search.study import Study
+from dvae.studies.ledger import MemoryLedger
+from dvae.studies.study import Study
 
 from .conftest import MakeStudy, extend
 

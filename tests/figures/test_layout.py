@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dag_strategies import dags
 from dvae.dag.value import Dag
 from dvae.errors import DvaeError
 from dvae.figures import Box, Layout, layered
 from dvae.figures.ordering import assign_layers, best_orders, crossings, layered_graph
 from dvae.figures.spacing import separate, separate_medians, within
-from strategies import dags
 
 CLEAR = 3.0  # pixels between an edge and a node that is not its end
 

@@ -12,6 +12,7 @@ from scipy import stats
 from torch import Tensor, nn
 
 import dvae
+from dag_strategies import renumbered
 from dvae.dag import Dag, DagBatch
 from dvae.errors import ConfigError, MissingError
 from dvae.models import VAE, build
@@ -22,7 +23,6 @@ from dvae.models.node_order import ordered
 from dvae.models.transformer import Block, NodeTokens, ancestors
 from dvae.tasks import BayesNetTask, EnasTask, Task, get
 from models.examples import generic_task, latents, model_graphs, raw_batch
-from strategies import renumbered
 
 NAMES = ("dagnn", "pace", "pace+dvae", "dvae+pace", "dagnn+pace")
 CLOSE = {"atol": 1e-10, "rtol": 1e-10}

@@ -12,7 +12,7 @@ from dvae.dag import Dag, DagBatch
 from dvae.errors import ConfigError
 from dvae.models import VAE, build
 from dvae.models.config import ModelConfig
-from dvae.models.precision import products_in
+from dvae.models.kernels.precision import products_in
 from dvae.tasks import EnasTask, Task, get
 from models.examples import generic_task, latents, model_graphs, raw_batch
 

@@ -19,8 +19,8 @@ from dvae.dag import Dag, DagBatch
 from dvae.errors import CheckpointError
 from dvae.models import VAE, build, load
 from dvae.models.decoders.graphrnn import GraphRnnDecoder
-from dvae.models.precision import products_in
-from dvae.models.recurrent import recur
+from dvae.models.kernels.precision import products_in
+from dvae.models.kernels.recurrent import recur
 from dvae.tasks import EnasTask, RawTask, Task, get
 from models.examples import MAX_NODES, NUM_TYPES, generic_task, latents, model_graphs, raw_batch, raw_dags
 from models.sequence_oracle import CONNECTED, FREE, SequenceOracle, random_sequence_state

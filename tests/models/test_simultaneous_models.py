@@ -16,6 +16,7 @@ import torch
 from hypothesis import given, settings
 from torch import Tensor
 
+from dag_strategies import dags, renumbered
 from dvae.compat import from_original
 from dvae.dag import Dag, DagBatch
 from dvae.models import VAE, build
@@ -25,7 +26,6 @@ from dvae.models.decoders.plan import DensePlan
 from dvae.tasks import BayesNetTask, EnasTask, RawTask, Task
 from models.examples import MAX_NODES, NUM_TYPES, generic_task, latents, model_graphs, pair, raw_batch, raw_dags
 from models.oracle import Oracle, Partial
-from strategies import dags, renumbered
 
 CLOSE = {"atol": 1e-10, "rtol": 1e-10}
 TASKS: dict[str, Task] = {

@@ -12,11 +12,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dag_strategies import dags, renumbered
 from dvae.dag import Dag
 from dvae.models import VAE, build
 from dvae.tasks import EnasTask
 from models.examples import generic_task
-from strategies import dags, renumbered
 
 READOUTS = ("end", "sum", "both")
 

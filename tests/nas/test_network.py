@@ -7,16 +7,16 @@ import torch
 from hypothesis import given
 from torch import Tensor, nn
 
+from dag_strategies import architectures
 from dvae.dag import Dag
 from dvae.errors import ConfigError, DagError
 from dvae.nas.architecture import Architecture
 from dvae.nas.config import FULL, NetworkConfig, reductions_after, stage_of
-from dvae.nas.counting import count_parameters, size_of
 from dvae.nas.layers import Reduction
 from dvae.nas.network import MacroNetwork, fixed_network, sliced, supernet
+from dvae.nas.sizes import count_parameters, size_of
 from dvae.tasks.enas import LAYERS
 from nas.examples import TINY, some_architectures, some_images
-from strategies import architectures
 
 SETTINGS = {
     "sum": TINY,

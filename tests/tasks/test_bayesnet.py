@@ -6,11 +6,11 @@ import pytest
 import torch
 from hypothesis import given
 
+from dag_strategies import networks
 from dvae.dag import Dag, DagBatch
 from dvae.errors import TaskError
 from dvae.tasks import BayesNetTask, from_spec, get
 from dvae.tasks.bayesnet import ASIA_VARIABLES
-from strategies import networks
 
 TASK = BayesNetTask("small", ("A", "B", "C"))
 VALID = {

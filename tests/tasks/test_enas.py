@@ -5,11 +5,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dag_strategies import architectures
 from dvae.dag import Dag, DagBatch
 from dvae.errors import TaskError
 from dvae.tasks import EnasTask, from_spec, get
 from dvae.tasks.enas import LAYERS
-from strategies import architectures
 
 TASK = EnasTask(3)
 CHAIN = ((0, 1), (1, 2), (2, 3))

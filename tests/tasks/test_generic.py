@@ -7,10 +7,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from dag_strategies import dags, renumbered
 from dvae.dag import Dag
 from dvae.errors import TaskError
 from dvae.tasks import GenericTask, from_spec
-from strategies import dags, renumbered
 
 OWN_ENDS = [Dag(("in", "a", "out"), ((0, 1), (1, 2))), Dag(("in", "b", "a", "out"), ((0, 1), (0, 2), (1, 3), (2, 3)))]
 

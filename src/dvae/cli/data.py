@@ -73,7 +73,7 @@ def data(
 
 
 def _fetch(name: str, what: str | None, as_json: bool) -> None:
-    from dvae.data.fetching import fetch_cifar10
+    from dvae.data.downloads import fetch_cifar10
 
     if name != FETCH:
         raise ConfigError(f"{what!r} is a word too many: dvae data describes one task or file, here {name}")

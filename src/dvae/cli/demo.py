@@ -47,7 +47,7 @@ def demo(
 
     from dvae import evaluation, tasks
     from dvae.files import write_json
-    from dvae.reproduce import report
+    from dvae.reports import report
 
     # So small a model gains little from a second thread, and loses much where another program wants the core.
     torch.set_num_threads(1)
@@ -181,9 +181,9 @@ def _print(run: Path, result: FitResult, measured: Evaluation, pictures: list[Pa
 def _searched(run: Path, vae: VAE, data: ScoredDags) -> dict[str, Any]:
     """The best network by each strategy, all with the same start; the exact optimum beside them."""
     from dvae.dag import DagSet
-    from dvae.reproduce.search_report import arrival, known_optimum
-    from dvae.search import search
-    from dvae.search.study import DATABASE, storage_of
+    from dvae.reports.study_section import arrival, known_optimum
+    from dvae.studies import search
+    from dvae.studies.study import DATABASE, storage_of
 
     if (run / DATABASE).is_file() and _trained_since(storage_of(run), vae):
         (run / DATABASE).unlink()
@@ -207,8 +207,8 @@ def _searched(run: Path, vae: VAE, data: ScoredDags) -> dict[str, Any]:
 
 def _trained_since(url: str, vae: VAE) -> bool:
     """Whether the searches of an earlier demo were with another model."""
-    from dvae.search import Study, model_print
-    from dvae.search.optuna_ledger import study_names
+    from dvae.studies import Study, model_print
+    from dvae.studies.optuna_ledger import study_names
 
     now = model_print(vae)
     return any(Study.open(url, name).description.get("model_print", now) != now for name in study_names(url))

@@ -31,7 +31,7 @@ def task_name(text: str) -> str:
     if text.startswith("file:"):
         return f"file:{Path(text.removeprefix('file:')).absolute()}"
     if text.startswith("bn:"):
-        from dvae.tasks.tables import absolute_name
+        from dvae.bayesnet.tables import absolute_name
 
         return absolute_name(text)
     return text

@@ -10,7 +10,7 @@ from dvae.errors import DagError, TaskError
 from dvae.models import VAE
 from dvae.nas import Architecture, SharedWeightAccuracy
 from dvae.progress import progress_bar
-from dvae.search import Archive, Evaluation, RandomSearch, make_strategy
+from dvae.strategies import Archive, Evaluation, RandomSearch, make_strategy
 from dvae.tasks import EnasTask
 
 LEAST_WARM = 20  # drawn from the model and scored where a strategy has nothing to start from

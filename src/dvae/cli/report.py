@@ -24,12 +24,13 @@ def report(
     Try: dvae report runs/demo
     """
     from dvae.files import atomic_path
-    from dvae.reproduce import report as write
+    from dvae.paper.report import PLAN, write_report
+    from dvae.reports import report as write_page
 
     answers.check_ending(out, (".html",), "a page")
     if not run.is_dir():
         raise MissingError(f"{run}: there is no such folder")
-    page = write(run)
+    page = write_report(run) if (run / PLAN).is_file() else write_page(run)
     if out is not None:
         with atomic_path(out) as part:
             shutil.copyfile(page, part)

@@ -11,7 +11,7 @@ import typer
 from dvae.cli import answers, options
 
 if TYPE_CHECKING:
-    from dvae.reproduce import Outcome, Stage, Workshop
+    from dvae.paper import Outcome, Stage, Workshop
 
 INTERRUPTED = 130
 FAILED = 1
@@ -52,10 +52,10 @@ def reproduce(
 
     Try: dvae reproduce all --preset quick, then open runs/reproduce-quick/index.html
     """
-    import dvae.reproduce as room
+    import dvae.paper as room
     from dvae.files import read_json
-    from dvae.reproduce.making import make_architectures
-    from dvae.reproduce.report import NUMBERS
+    from dvae.paper.fallback_data import make_architectures
+    from dvae.paper.report import NUMBERS
 
     folder = run or Path("runs") / f"reproduce-{preset}"
     enas = room.architecture_source(folder, make_architectures)
@@ -123,7 +123,7 @@ def _summary(outcome: Outcome) -> dict[str, object]:
 
 
 def _print(folder: Path, page: Path, outcome: Outcome) -> None:
-    from dvae.reproduce.numbers import time_words
+    from dvae.reports.numbers import time_words
 
     rows = [
         ("stages", f"{outcome.total}: {outcome.made} made now, {outcome.found} found, {outcome.waiting} waiting"),

@@ -12,8 +12,8 @@ from dvae.cli import answers, inputs, options
 from dvae.errors import FormatError, TaskError
 
 if TYPE_CHECKING:
+    from dvae.bayesnet.scores import NetworkScores
     from dvae.dag import Dag
-    from dvae.tasks.scores import NetworkScores
 
 
 def score(
@@ -32,8 +32,8 @@ def score(
 
     With --json, one object a network and line. Try: dvae score --task bn:my.csv networks.jsonl --json
     """
-    from dvae.tasks.scores import SCORE_NAMES
-    from dvae.tasks.tables import table_of
+    from dvae.bayesnet.scores import SCORE_NAMES
+    from dvae.bayesnet.tables import table_of
 
     if table_of(task) is None:
         _score_by_task(dags, task, json)
@@ -75,8 +75,8 @@ def _score_by_task(path: Path, name: str, as_json: bool) -> None:
 
 
 def _scores(task: str, iss: float) -> NetworkScores:
-    from dvae.tasks.scores import NetworkScores
-    from dvae.tasks.tables import load_table, table_of
+    from dvae.bayesnet.scores import NetworkScores
+    from dvae.bayesnet.tables import load_table, table_of
 
     table = table_of(task)
     if table is None:
@@ -87,9 +87,9 @@ def _scores(task: str, iss: float) -> NetworkScores:
 def _networks(path: Path, scores: NetworkScores, task: str) -> list[Dag]:
     """The networks of a file; the error names the line of the first that has other variables."""
     from dvae import data
+    from dvae.bayesnet.structure import checked_order
+    from dvae.bayesnet.tables import split_order
     from dvae.tasks import BayesNetTask
-    from dvae.tasks.structure import checked_order
-    from dvae.tasks.tables import split_order
 
     order = checked_order(split_order(task)[1] or scores.names, scores.names)
     items = data.read_dags(path, BayesNetTask(task, order))

@@ -18,8 +18,8 @@ from dvae.errors import ConfigError
 if TYPE_CHECKING:
     from dvae.dag import DagSet
     from dvae.models import VAE
-    from dvae.search import Study
-    from dvae.search.scoring import Score
+    from dvae.studies import Study
+    from dvae.studies.scoring import Score
     from dvae.tasks import Task
 
 SHOWN = 5
@@ -83,8 +83,8 @@ def search(
     """
     import dvae
     from dvae.cli import inputs, runs
-    from dvae.search.optuna_ledger import shown
-    from dvae.search.study import storage_of
+    from dvae.studies.optuna_ledger import shown
+    from dvae.studies.study import storage_of
 
     answers.check_outputs(out, draw)
     settings = runs.read(run)
@@ -129,7 +129,7 @@ def _check_same_space(vae: VAE, task: Task) -> None:
 
 def _scored(task: Task, score: str | None) -> Score:
     """The score that is searched; that a task has none is said before anything begins."""
-    from dvae.search import named_score
+    from dvae.studies import named_score
 
     if score is None:
         task.scores([])

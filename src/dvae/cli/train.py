@@ -133,7 +133,7 @@ def _ordered(task: str | None, order: str | None) -> str | None:
         return None if task is None else inputs.task_name(task)
     if task is None:
         raise ConfigError("--order is that of a task's variables: give --task, too")
-    from dvae.tasks.tables import parse_order, with_order
+    from dvae.bayesnet.tables import parse_order, with_order
 
     return with_order(inputs.task_name(task), parse_order(order))
 

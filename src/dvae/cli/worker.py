@@ -12,7 +12,7 @@ from dvae.cli import answers, options
 from dvae.errors import MissingError, StudyError
 
 if TYPE_CHECKING:
-    from dvae.search import Study
+    from dvae.studies import Study
 
 WAIT_SECONDS = 0.5
 
@@ -43,7 +43,7 @@ def worker(
     Try: dvae worker --storage postgresql://me@host/studies --study asia-trust-region-0
     """
     from dvae import tasks
-    from dvae.search import Work, named_score, work_on
+    from dvae.studies import Work, named_score, work_on
 
     opened = _opened(storage, study, wait)
     about = opened.description
@@ -71,7 +71,7 @@ def worker(
 
 def _opened(storage: str, name: str | None, wait: bool) -> Study:
     """The study, once its search has written down what it is about."""
-    from dvae.search import Study
+    from dvae.studies import Study
 
     while True:
         try:

@@ -13,9 +13,9 @@ from dvae.dag.convert import (
     to_networkx,
     to_pyg,
 )
+from dvae.dag.dataset import DagSet, ScoredDags
 from dvae.dag.jsonl import ScoredDag, load_jsonl, read_jsonl, to_plain, write_jsonl
 from dvae.dag.original import read_bayesnet, read_enas, write_bayesnet, write_enas
-from dvae.dag.scored import DagSet, ScoredDags
 from dvae.dag.value import Dag, Edge, Label
 
 __all__ = [

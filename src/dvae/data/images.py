@@ -18,8 +18,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from dvae.bayesnet.tables import data_folder
 from dvae.errors import ConfigError, FormatError, MissingError
-from dvae.tasks.tables import data_folder
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 Integers: TypeAlias = npt.NDArray[np.int64]

@@ -7,10 +7,10 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
+from dvae.bayesnet.tables import data_folder
 from dvae.dag import Dag, DagSet, ScoredDag, ScoredDags, load_jsonl, read_bayesnet, read_enas
 from dvae.errors import MissingError, TaskError
 from dvae.tasks import BayesNetTask, EnasTask, GenericTask, TabularTask, Task
-from dvae.tasks.tables import data_folder
 
 __all__ = ["data_folder", "make_dataset", "read_dags", "split"]
 

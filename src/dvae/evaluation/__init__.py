@@ -1,7 +1,6 @@
 """How good a model is: functions that measure and return values."""
 
 from dvae.evaluation.intervals import Estimate, clustered_proportion, mean_estimate, wilson
-from dvae.evaluation.onehot import one_hot_features
 from dvae.evaluation.predictivity import Predictivity, PredictivityRow, one_hot_predictivity, predictivity
 from dvae.evaluation.prior import PriorSamples, prior_samples
 from dvae.evaluation.reconstruction import Reconstruction, reconstruction
@@ -15,6 +14,7 @@ from dvae.evaluation.walks import (
     random_plane,
     typical_distance,
 )
+from dvae.regression.features import one_hot_features
 
 __all__ = [
     "CPU_TEST_LIMIT",

@@ -22,11 +22,11 @@ from dvae import provenance
 from dvae.config import check, to_mapping
 from dvae.dag import DagSet, ScoredDags
 from dvae.errors import DvaeError, MissingError, TaskError
-from dvae.evaluation.linear import LinearModel
-from dvae.evaluation.measuring import evaluation_mode, next_seed
-from dvae.evaluation.onehot import one_hot_features
+from dvae.evaluation.common import evaluation_mode, next_seed
 from dvae.models import VAE
 from dvae.progress import progress_bar
+from dvae.regression.features import one_hot_features
+from dvae.regression.linear import LinearModel
 from dvae.tasks import BayesNetTask, Task
 
 Preset = Literal["converged", "paper"]
@@ -248,7 +248,7 @@ class _Protocol:
         check(self.train_limit is None or self.train_limit >= 2, f"train_limit must be at least 2: {self.train_limit}")
 
     def sparse_gp(self) -> Regressor:
-        module = _optional("dvae.evaluation.sparse_gp", "gpytorch")
+        module = _optional("dvae.regression.sparse_gp", "gpytorch")
         return _sparse_gp(module, module.PRESETS[self.preset], self.inducing)
 
     def baselines(self, one_hot: Tensor) -> list[_Contender]:
@@ -276,7 +276,7 @@ class _Protocol:
         device = contenders[0].inputs.device
         scores = torch.tensor([*scored.train.scores, *scored.test.scores], dtype=torch.float64, device=device)
         rows = _measured(contenders, scores, train_size, used, self.repeats, self.seed, progress)
-        fit = _optional("dvae.evaluation.sparse_gp", "gpytorch").PRESETS[self.preset]
+        fit = _optional("dvae.regression.sparse_gp", "gpytorch").PRESETS[self.preset]
         return Predictivity(
             task=task.name,
             data=data.name,

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from dvae.config import check
 from dvae.dag import Dag, DagBatch
+from dvae.evaluation.common import as_batch, block_size, evaluation_mode, next_seed
 from dvae.evaluation.intervals import Estimate, clustered_proportion
-from dvae.evaluation.measuring import as_batch, block_size, evaluation_mode, next_seed
 from dvae.models import VAE, Posterior
 from dvae.progress import progress_bar
 from dvae.tasks import Task

@@ -12,8 +12,8 @@ import torch
 from dvae import provenance
 from dvae.config import check, to_mapping
 from dvae.dag import Dag, DagBatch, ScoredDags
+from dvae.evaluation.common import evaluation_mode
 from dvae.evaluation.intervals import Estimate, mean_estimate
-from dvae.evaluation.measuring import evaluation_mode
 from dvae.evaluation.prior import PRIOR_DECODINGS, PRIOR_LATENTS, PriorSamples, prior_samples
 from dvae.evaluation.reconstruction import DECODINGS, ENCODINGS, Reconstruction, reconstruction
 from dvae.models import VAE

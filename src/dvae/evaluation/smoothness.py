@@ -17,8 +17,8 @@ from torch import Tensor
 
 from dvae.config import check
 from dvae.dag import Dag
+from dvae.evaluation.common import evaluation_mode
 from dvae.evaluation.intervals import Estimate, clustered_proportion, mean_estimate
-from dvae.evaluation.measuring import evaluation_mode
 from dvae.evaluation.walks import typical_distance
 from dvae.models import VAE
 from dvae.progress import progress_bar

@@ -8,10 +8,10 @@ from dash import ALL, Dash, Input, Output, Patch, State, ctx, html, no_update
 from dash.exceptions import PreventUpdate
 
 from dvae.errors import DvaeError
-from dvae.explorer import charts, drawing, layout, pieces, places, reading
+from dvae.explorer import charts, graph_view, layout, pieces, places, reading
 from dvae.explorer.model import PageModel
 from dvae.explorer.space import Finding
-from dvae.explorer.walking import latents_of
+from dvae.explorer.walks import latents_of
 
 PLAIN = "message"  # class of the line for errors while there is none
 LARGEST_SEED = 2**31
@@ -127,7 +127,7 @@ def _showing(app: Dash, model: PageModel) -> None:
         dag = finding.dag
         nodes = [{"label": f"{node} {label}", "value": node} for node, label in enumerate(dag.types)]
         return (
-            drawing.elements(dag, model.style, space.task),
+            graph_view.elements(dag, model.style, space.task),
             pieces.title_of(finding),
             pieces.facts(finding, space.scores_instantly),
             reading.write_text(dag, space.task),

@@ -7,8 +7,8 @@ from typing import Any
 from dash import dcc, html
 from dash_cytoscape import Cytoscape
 
-from dvae.explorer import charts, drawing
-from dvae.explorer.exporting import formats_of
+from dvae.explorer import charts, graph_view
+from dvae.explorer.exports import formats_of
 from dvae.explorer.places import Known, to_json
 from dvae.explorer.plane import Plane
 from dvae.explorer.reading import LONGEST_TEXT, notations
@@ -50,10 +50,10 @@ DRAWING_STYLE: list[dict[str, Any]] = [
         "selector": "edge",
         "style": {
             "width": 1.6,
-            "line-color": drawing.EDGE,
+            "line-color": graph_view.EDGE,
             "curve-style": "straight",
             "target-arrow-shape": "triangle",
-            "target-arrow-color": drawing.EDGE,
+            "target-arrow-color": graph_view.EDGE,
             "arrow-scale": 0.9,
             "overlay-opacity": 0,
         },

@@ -18,12 +18,12 @@ from torch import Tensor
 
 from dvae.dag import Dag, ScoredDag
 from dvae.errors import DagError, DvaeError, StudyError, TaskError
-from dvae.explorer import drawing, editing, places, reading, walking
-from dvae.explorer.exporting import MOST_DAGS, Export, export
+from dvae.explorer import edits, graph_view, places, reading, walks
+from dvae.explorer.exports import MOST_DAGS, Export, export
 from dvae.explorer.places import Given, Known, Place, RequestError
 from dvae.explorer.space import Finding, Map, Space
 from dvae.explorer.studies import Baseline, Snapshot, StudyLike, baselines, snapshot
-from dvae.explorer.walking import MOST_SIDE, PATHS, Changes, Step
+from dvae.explorer.walks import MOST_SIDE, PATHS, Changes, Step
 
 FARTHEST = 1e4  # a click on the map, in its own units
 WALK_STEPS = 33
@@ -35,7 +35,7 @@ class Walk:
     """A path with a drawing of each of its DAGs and what changed since the one before."""
 
     steps: tuple[Step, ...]
-    pictures: tuple[list[drawing.Element], ...]
+    pictures: tuple[list[graph_view.Element], ...]
     changes: tuple[Changes, ...]
 
 
@@ -46,7 +46,7 @@ class PageModel:
         self, space: Space, studies: Sequence[StudyLike] = (), *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.space = space
-        self.style = drawing.style_for(space.task)
+        self.style = graph_view.style_for(space.task)
         self.studies = tuple(_Watched(study, clock) for study in studies)
         self._walk = lru_cache(maxsize=32)(self._walk_between)
 
@@ -98,7 +98,7 @@ class PageModel:
         number = places.whole_number(node, 0, len(dag) - 1, "the number of a node")
         if isinstance(label, bool) or not isinstance(label, (str, int)):
             raise RequestError("a type is a word or a number")
-        return None if dag.types[number] == label else self._edited(editing.retype(dag, number, label, self.space.task))
+        return None if dag.types[number] == label else self._edited(edits.retype(dag, number, label, self.space.task))
 
     def toggled(self, current: object, source: object, target: object, enforce: object = None) -> Place:
         """The page's DAG with one edge more, or less."""
@@ -108,7 +108,7 @@ class PageModel:
         last = len(dag) - 1
         ends = [places.whole_number(end, 0, last, "the number of a node") for end in (source, target)]
         try:
-            return self._edited(editing.toggle_edge(dag, *ends))
+            return self._edited(edits.toggle_edge(dag, *ends))
         except DagError as error:
             raise RequestError(f"this edge cannot be: {error}") from None
 
@@ -126,7 +126,7 @@ class PageModel:
         if odd % 2 == 0:
             raise RequestError("the side of a neighbourhood must be odd")
         far = places.number(reach, 0.01, 10.0, "the reach")
-        return walking.neighbourhood(self.space, centre, self.plane(plane), odd, far, enforce=bool(enforce))
+        return walks.neighbourhood(self.space, centre, self.plane(plane), odd, far, enforce=bool(enforce))
 
     def study(self, number: object) -> Snapshot:
         return self._watched(number).look()
@@ -177,13 +177,13 @@ class PageModel:
         self.find(places.to_json(place))
         return place
 
-    def _walk_between(self, start: Place, end: Place, path: walking.Path, enforce: bool) -> Walk:
+    def _walk_between(self, start: Place, end: Place, path: walks.Path, enforce: bool) -> Walk:
         ends = [self.find(places.to_json(place), enforce).latent for place in (start, end)]
-        steps = walking.walk(self.space, ends[0], ends[1], WALK_STEPS, path, enforce=enforce)
+        steps = walks.walk(self.space, ends[0], ends[1], WALK_STEPS, path, enforce=enforce)
         dags = [step.dag for step in steps]
         task = self.space.task
-        differences = [Changes(), *(walking.changes(a, b, task) for a, b in pairwise(dags))]
-        return Walk(tuple(steps), tuple(drawing.film(dags, self.style, task)), tuple(differences))
+        differences = [Changes(), *(walks.changes(a, b, task) for a, b in pairwise(dags))]
+        return Walk(tuple(steps), tuple(graph_view.film(dags, self.style, task)), tuple(differences))
 
     def _watched(self, number: object) -> _Watched:
         if not self.studies:

@@ -6,10 +6,10 @@ from typing import Any
 
 from dash import dcc, html
 
-from dvae.explorer import charts, drawing, reading
+from dvae.explorer import charts, graph_view, reading
 from dvae.explorer.space import CONFIDENCE_DRAWS, Finding, Space
 from dvae.explorer.studies import Snapshot
-from dvae.explorer.walking import Step
+from dvae.explorer.walks import Step
 
 
 def title_of(finding: Finding) -> str:
@@ -64,7 +64,7 @@ def neighbour_cards(space: Space, finding: Finding) -> list[html.Button]:
                 className="thumb",
                 title=f"Known DAG {neighbour.index}: inspect it",
                 children=[
-                    html.Img(src=drawing.thumbnail(dag, space.task), alt=f"known DAG {neighbour.index}"),
+                    html.Img(src=graph_view.thumbnail(dag, space.task), alt=f"known DAG {neighbour.index}"),
                     html.Strong(text),
                     html.Small(f"distance {neighbour.distance:.2f}"),
                 ],
@@ -84,7 +84,7 @@ def grid_cells(space: Space, steps: list[Step]) -> list[html.Button]:
                 id={"type": "cell", "index": number},
                 className=f"thumb {state}".strip(),
                 style={"--heat": charts.colour_at(space.rank_of(step.score)) or "var(--line)"},
-                children=[html.Img(src=drawing.thumbnail(step.dag, space.task), alt=f"DAG {number} of the square"),
+                children=[html.Img(src=graph_view.thumbnail(step.dag, space.task), alt=f"DAG {number} of the square"),
                           html.Small(text)],
             )
         )  # fmt: skip
@@ -96,7 +96,7 @@ def end_card(space: Space, finding: Finding | None, name: str) -> list[Any]:
         words = "Walk from here" if name == "A" else "Walk to here"
         return [html.Strong(name), html.P(f"Choose a DAG on the map, then “{words}” under Inspect.", className="hint")]
     text = "no score" if finding.score is None else score_text(finding.score)
-    picture = drawing.thumbnail(finding.dag, space.task)
+    picture = graph_view.thumbnail(finding.dag, space.task)
     return [html.Strong(name), html.Img(src=picture, alt=f"the DAG {name}"), html.Small(text)]
 
 
@@ -117,7 +117,7 @@ def top_rows(space: Space, snapshot: Snapshot, ticked: set[int]) -> list[html.Di
                 className="top-row",
                 children=[
                     box,
-                    html.Img(src=drawing.thumbnail(trial.dag, space.task), alt=f"the DAG of trial {trial.number}"),
+                    html.Img(src=graph_view.thumbnail(trial.dag, space.task), alt=f"the DAG of trial {trial.number}"),
                     html.Strong(score_text(trial.score)),
                     html.Code(reading.write_text(trial.dag, space.task)),
                     html.Span(f"trial {trial.number:,}", className="label"),
@@ -131,7 +131,7 @@ def top_rows(space: Space, snapshot: Snapshot, ticked: set[int]) -> list[html.Di
 def hover_card(space: Space, index: int) -> list[Any]:
     dag, score = space.known.dags[index], space.known.scores[index]
     return [
-        html.Img(src=drawing.thumbnail(dag, space.task), alt=""),
+        html.Img(src=graph_view.thumbnail(dag, space.task), alt=""),
         html.Strong("no score" if score is None else score_text(score)),
         html.Small(f"known DAG {index} · {len(dag)} nodes, {len(dag.edges)} edges"),
     ]

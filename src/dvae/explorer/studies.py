@@ -1,6 +1,6 @@
 """A search as the page follows it: what its study holds now, in numbers ready to draw.
 
-The page only reads. Whatever gives trials this way can be followed; `dvae.search.Study` does.
+The page only reads. Whatever gives trials this way can be followed; `dvae.studies.Study` does.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from dvae.bayesnet.structure import exact_optimum
 from dvae.dag import Dag
 from dvae.errors import DvaeError
 from dvae.explorer.space import Space
-from dvae.search.study import HasScore, Study, running_best, top_distinct
+from dvae.studies.study import HasScore, Study, running_best, top_distinct
 from dvae.tasks import BayesNetTask
-from dvae.tasks.structure import exact_optimum
 
 MOST_TRIALS = 20_000  # the newest ones are shown
 MEAN_OVER = 25  # trials

@@ -14,11 +14,11 @@ import torch
 from torch import Tensor, nn
 
 from dvae.dag import DagBatch
-from dvae.models.aligned import aligned_parameter, uniform
 from dvae.models.features import NodeFeatures
-from dvae.models.gru import GruUpdate, rows_of
-from dvae.models.precision import linear
-from dvae.models.sweep import Share, common_computations, family_signature, gated, share_equal, sweep
+from dvae.models.kernels.aligned import aligned_parameter, uniform
+from dvae.models.kernels.gru import GruUpdate, rows_of
+from dvae.models.kernels.precision import linear
+from dvae.models.kernels.sweep import Share, common_computations, family_signature, gated, share_equal, sweep
 
 AggregationName = Literal["gated-sum", "gated-sum-position", "gated-sum-types"]
 

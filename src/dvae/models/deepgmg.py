@@ -18,11 +18,11 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from dvae.models.aligned import aligned, aligned_parameter, uniform
 from dvae.models.features import NodeFeatures
-from dvae.models.fuse import fused
-from dvae.models.gru import gru_step, hidden_part, input_part, rows_of
-from dvae.models.precision import linear, operand_dtype, shortened
+from dvae.models.kernels.aligned import aligned, aligned_parameter, uniform
+from dvae.models.kernels.fuse import fused
+from dvae.models.kernels.gru import gru_step, hidden_part, input_part, rows_of
+from dvae.models.kernels.precision import linear, operand_dtype, shortened
 from dvae.models.simultaneous import _Gated
 
 

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dvae.dag import DagBatch
-from dvae.models.aligned import aligned
 from dvae.models.features import NodeFeatures
-from dvae.models.gru import rows_of
+from dvae.models.kernels.aligned import aligned
+from dvae.models.kernels.gru import rows_of
 
 
 class NodeStrings(nn.Module):

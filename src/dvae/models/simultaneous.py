@@ -17,9 +17,9 @@ from torch import Tensor, nn
 
 from dvae.dag import DagBatch
 from dvae.models.aggregation import Aggregation, GatedSum, NodeStates, reversed_batch
-from dvae.models.gru import GruUpdate, rows_of
-from dvae.models.precision import linear
-from dvae.models.sweep import Share, family_signature, gated, gated_backward, share_equal
+from dvae.models.kernels.gru import GruUpdate, rows_of
+from dvae.models.kernels.precision import linear
+from dvae.models.kernels.sweep import Share, family_signature, gated, gated_backward, share_equal
 
 _POSITIONS = 1_000_003  # more than any graph has
 

@@ -13,10 +13,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dvae.dag import DagBatch
-from dvae.models.aligned import AlignedLinear, uniform
 from dvae.models.features import NodeFeatures
-from dvae.models.gru import rows_of
-from dvae.models.precision import linear
+from dvae.models.kernels.aligned import AlignedLinear, uniform
+from dvae.models.kernels.gru import rows_of
+from dvae.models.kernels.precision import linear
 
 HEADS = 8  # as published
 FEED_FORWARD = 2  # times the width: 64 for 32, as published

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from dvae.dag import Dag, DagBatch
 from dvae.errors import DvaeError
 from dvae.models import storage
-from dvae.models.aligned import AlignedLinear, real_size
 from dvae.models.config import ModelConfig
+from dvae.models.kernels.aligned import AlignedLinear, real_size
 from dvae.models.parts import Decoder, Encoder, Sampling
 from dvae.tasks import Task
 

@@ -29,7 +29,7 @@ from dvae.models.encoders.pace import PaceEncoder
 from dvae.models.encoders.smp import SmpEncoder
 from dvae.models.encoders.svae import SvaeEncoder
 from dvae.models.features import NodeFeatures
-from dvae.models.gru import GruUpdate
+from dvae.models.kernels.gru import GruUpdate
 from dvae.models.node_order import NodeOrder
 from dvae.models.parts import Decoder, Encoder
 from dvae.models.vae import VAE

@@ -2,11 +2,11 @@
 
 from dvae.nas.architecture import Architecture
 from dvae.nas.config import FULL, NetworkConfig
-from dvae.nas.counting import Size, size_of
 from dvae.nas.full_training import RECIPES, Recipe, Trained, recipe_named, train_network
 from dvae.nas.network import MacroNetwork, fixed_network, sliced, supernet
 from dvae.nas.scores import SharedWeightAccuracy, TrainedAccuracy
 from dvae.nas.scoring import shared_accuracies
+from dvae.nas.sizes import Size, size_of
 from dvae.nas.supernet_training import SupernetConfig, SupernetResult, load_supernet, train_supernet
 
 __all__ = [

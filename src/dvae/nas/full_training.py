@@ -23,10 +23,10 @@ from dvae.nas import checkpoint
 from dvae.nas.architecture import Architecture
 from dvae.nas.batches import NO_AUGMENTATION, Augmentation, DeviceImages, batches_generator, seeded_dropout
 from dvae.nas.config import FULL, NetworkConfig
-from dvae.nas.counting import Size, size_of
 from dvae.nas.network import channels_last, fixed_network
 from dvae.nas.schedules import Schedule
 from dvae.nas.scoring import convolutions
+from dvae.nas.sizes import Size, size_of
 from dvae.progress import progress_bar
 
 log = logging.getLogger("dvae")

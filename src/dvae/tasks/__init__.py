@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dvae.bayesnet.tables import split_order
 from dvae.errors import CheckpointError, TaskError
 from dvae.tasks import enas_surrogate
 from dvae.tasks.base import ModelHints, Task
@@ -17,7 +18,6 @@ from dvae.tasks.nasbench201 import NasBench201Task
 from dvae.tasks.nasbench_graph import PREFIX as GRAPH_PREFIX
 from dvae.tasks.nasbench_graph import NasBenchGraphTask
 from dvae.tasks.raw import RawTask
-from dvae.tasks.tables import split_order
 from dvae.tasks.tabular import TabularTask
 
 __all__ = [

@@ -15,16 +15,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dvae.dag import Dag, DagBatch
-from dvae.errors import MissingError, TaskError
-from dvae.tasks.base import ModelHints, Task, packed_rows
-from dvae.tasks.discrete import DiscreteData
-from dvae.tasks.ends import add_virtual_ends, drop_virtual_ends
-from dvae.tasks.hill_climbing import hill_climb
-from dvae.tasks.rules import EachOnceRules
-from dvae.tasks.scores import NetworkScores, ScoreName
-from dvae.tasks.structure import checked_order
-from dvae.tasks.tables import (
+from dvae.bayesnet.discrete import DiscreteData
+from dvae.bayesnet.hill_climbing import hill_climb
+from dvae.bayesnet.scores import NetworkScores, ScoreName
+from dvae.bayesnet.structure import checked_order
+from dvae.bayesnet.tables import (
     ASIA_VARIABLES,
     BNLEARN,
     EMBEDDED,
@@ -35,6 +30,11 @@ from dvae.tasks.tables import (
     table_of,
     with_order,
 )
+from dvae.dag import Dag, DagBatch
+from dvae.errors import MissingError, TaskError
+from dvae.tasks.base import ModelHints, Task, packed_rows
+from dvae.tasks.ends import add_virtual_ends, drop_virtual_ends
+from dvae.tasks.rules import EachOnceRules
 from dvae.tasks.vocabulary import END_INDEX, START_INDEX, Vocabulary
 
 __all__ = ["ASIA_VARIABLES", "BayesNetTask", "estimated_order", "network_task"]
@@ -47,7 +47,7 @@ log = logging.getLogger("dvae")
 class BayesNetTask(Task):
     """Networks over `variables`, whose order is the known topological order of the sampler.
 
-    `table` names the data that networks are scored on (`dvae.tasks.tables`); they are `data` or, without, read when
+    `table` names the data that networks are scored on (`dvae.bayesnet.tables`); they are `data` or, without, read when
     first needed, so that a task whose table is gone can do everything else.
     """
 

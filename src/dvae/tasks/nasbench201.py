@@ -18,11 +18,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from dvae.bayesnet.tables import data_folder
 from dvae.dag import Dag, DagBatch, ScoredDag
 from dvae.errors import FormatError, MissingError, TaskError
 from dvae.tasks.base import packed_rows
 from dvae.tasks.rules import FixedLengthRules
-from dvae.tasks.tables import data_folder
 from dvae.tasks.tabular import HINTS, TabularTask
 from dvae.tasks.vocabulary import END_INDEX, START_INDEX, Vocabulary
 

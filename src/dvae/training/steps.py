@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from dvae.dag import DagBatch
-from dvae.models.precision import products_in
+from dvae.models.kernels.precision import products_in
 from dvae.models.vae import VAE, Losses
 
 WARM_UP = 3

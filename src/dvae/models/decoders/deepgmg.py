@@ -20,11 +20,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dvae.dag import DagBatch
-from dvae.models.aligned import AlignedLinear, aligned
 from dvae.models.decoders.decisions import EndEdges, add_required, choose, draw_edges, finish
 from dvae.models.deepgmg import FoldedRound, GraphReadout, Neighbourhood, Rounds, SharedParts, propagated
+from dvae.models.kernels.aligned import AlignedLinear, aligned
+from dvae.models.kernels.precision import linear
 from dvae.models.parts import Sampling
-from dvae.models.precision import linear
 from dvae.tasks.vocabulary import END_INDEX, START_INDEX
 
 STATIC_NODES = 16  # with room for all edges there are about max_nodes^2 propagations; real graphs need far fewer

@@ -15,15 +15,15 @@ from torch.nn import functional
 
 from dvae.dag import DagBatch
 from dvae.models.aggregation import Aggregation
-from dvae.models.aligned import AlignedLinear, aligned
 from dvae.models.decoders.decisions import EndEdges, choose, draw_edges, finish
 from dvae.models.decoders.edge_scores import all_scores, listed_scores
 from dvae.models.decoders.plan import CompactPlan, DensePlan
 from dvae.models.decoders.rows import Rows
-from dvae.models.gru import GruUpdate
+from dvae.models.kernels.aligned import AlignedLinear, aligned
+from dvae.models.kernels.gru import GruUpdate
+from dvae.models.kernels.precision import linear
+from dvae.models.kernels.sweep import family_signature, share_equal
 from dvae.models.parts import Sampling
-from dvae.models.precision import linear
-from dvae.models.sweep import family_signature, share_equal
 from dvae.tasks.vocabulary import END_INDEX, START_INDEX
 
 DENSE_NODES = 64  # for larger graphs a state a decision is too many, even on a GPU

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dvae.models.fuse import fused
-from dvae.models.gru import scatter_rows
+from dvae.models.kernels.fuse import fused
+from dvae.models.kernels.gru import scatter_rows
 
 BLOCK = 1 << 19  # numbers that stay in a core's cache
 CUDA_BLOCK = 1 << 28

@@ -11,15 +11,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dvae.dag import DagBatch
-from dvae.models.aligned import AlignedLinear, aligned
 from dvae.models.decoders.decisions import EndEdges, draw_edges
 from dvae.models.decoders.dvae import DENSE_NODES
 from dvae.models.decoders.growth import grow, start_rows
 from dvae.models.decoders.svae import type_nll
 from dvae.models.features import NodeFeatures
+from dvae.models.kernels.aligned import AlignedLinear, aligned
+from dvae.models.kernels.recurrent import Recurrence
 from dvae.models.node_strings import NodeStrings, predecessor_bits
 from dvae.models.parts import Sampling
-from dvae.models.recurrent import Recurrence
 
 
 class GraphRnnDecoder(nn.Module):

@@ -14,11 +14,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dvae.dag import DagBatch
-from dvae.models.aligned import uniform
 from dvae.models.decoders.decisions import EndEdges, draw_edges
 from dvae.models.decoders.growth import grow, start_rows
 from dvae.models.features import NodeFeatures
-from dvae.models.gru import rows_of
+from dvae.models.kernels.aligned import uniform
+from dvae.models.kernels.gru import rows_of
 from dvae.models.parts import Sampling
 from dvae.models.transformer import HEADS, Block, NodeTokens, fitted, plain_linear
 

@@ -22,7 +22,7 @@ from dvae.dag import DagBatch
 from dvae.models.aggregation import Aggregation
 from dvae.models.decoders.dvae import DvaeDecoder, _Sampler
 from dvae.models.encoders.smp import in_rounds
-from dvae.models.gru import GruUpdate
+from dvae.models.kernels.gru import GruUpdate
 from dvae.models.parts import Sampling
 from dvae.models.simultaneous import Simultaneous
 

@@ -13,12 +13,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dvae.dag import DagBatch
-from dvae.models.aligned import AlignedLinear, aligned
 from dvae.models.decoders.decisions import EndEdges, draw_edges
 from dvae.models.decoders.growth import grow, start_rows
+from dvae.models.kernels.aligned import AlignedLinear, aligned
+from dvae.models.kernels.recurrent import Recurrence
 from dvae.models.node_strings import predecessor_bits
 from dvae.models.parts import Sampling
-from dvae.models.recurrent import Recurrence
 
 
 class StringScores(NamedTuple):

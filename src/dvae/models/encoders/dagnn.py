@@ -23,12 +23,12 @@ from torch import Tensor, nn
 
 from dvae.dag import DagBatch
 from dvae.models.aggregation import reversed_batch
-from dvae.models.aligned import AlignedLinear, aligned_parameter, uniform
 from dvae.models.features import NodeFeatures
-from dvae.models.fuse import fused
-from dvae.models.gru import gru_step, gru_step_backward, hidden_part, input_part, rows_of
-from dvae.models.precision import linear, operand_dtype, shortened
-from dvae.models.sweep import Share, common_computations
+from dvae.models.kernels.aligned import AlignedLinear, aligned_parameter, uniform
+from dvae.models.kernels.fuse import fused
+from dvae.models.kernels.gru import gru_step, gru_step_backward, hidden_part, input_part, rows_of
+from dvae.models.kernels.precision import linear, operand_dtype, shortened
+from dvae.models.kernels.sweep import Share, common_computations
 
 
 @fused

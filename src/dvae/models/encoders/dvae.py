@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from dvae.dag import DagBatch
 from dvae.models.aggregation import Aggregation
-from dvae.models.aligned import AlignedLinear
-from dvae.models.gru import GruUpdate
+from dvae.models.kernels.aligned import AlignedLinear
+from dvae.models.kernels.gru import GruUpdate
 
 Readout = Literal["end", "sum", "both"]
 

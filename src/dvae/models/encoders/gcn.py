@@ -18,9 +18,9 @@ import torch
 from torch import Tensor, nn
 
 from dvae.dag import DagBatch
-from dvae.models.aligned import AlignedLinear, aligned_parameter, uniform
 from dvae.models.features import NodeFeatures
-from dvae.models.gru import rows_of
+from dvae.models.kernels.aligned import AlignedLinear, aligned_parameter, uniform
+from dvae.models.kernels.gru import rows_of
 
 
 class GcnEncoder(nn.Module):

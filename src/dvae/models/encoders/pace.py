@@ -9,8 +9,8 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from dvae.dag import DagBatch
-from dvae.models.aligned import AlignedLinear
 from dvae.models.features import NodeFeatures
+from dvae.models.kernels.aligned import AlignedLinear
 from dvae.models.node_order import NodeOrder, ordered
 from dvae.models.transformer import Block, NodeTokens, ancestors, fitted
 

@@ -6,7 +6,7 @@ from typing import cast
 
 from dvae.models.aggregation import Aggregation
 from dvae.models.encoders.dvae import DvaeEncoder, Readout
-from dvae.models.gru import GruUpdate
+from dvae.models.kernels.gru import GruUpdate
 from dvae.models.simultaneous import Simultaneous
 
 

@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from dvae.dag import DagBatch
 from dvae.models.features import NodeFeatures
+from dvae.models.kernels.recurrent import Recurrence
 from dvae.models.node_strings import NodeStrings
-from dvae.models.recurrent import Recurrence
 
 
 class SvaeEncoder(nn.Module):

@@ -1,0 +1,1 @@
+"""Bayesian networks: tables of data, scores of networks, structure learning."""

@@ -1,0 +1,272 @@
+"""Scores of discrete Bayesian networks, as R's bnlearn defines them; higher is better.
+
+A score is a sum of local terms, one for each variable X with its parents P. Each local term is a difference of two
+functions of the joint counts n_s of the configurations s of a set of variables (q of them, r levels of X):
+
+    log-likelihood   E(P + X) - E(P)         E = sum_s n_s ln n_s
+    BIC, AIC         the same - c (r - 1) q  c = ln(n) / 2 and 1; configurations that never occur count in q
+    K2               F(P + X) - R(P)         F = sum_s ln n_s!,  R = sum_s ln (n_s + r - 1)! / (r - 1)!
+    BDe              D(P + X) - D(P)         D = sum_s ln Gamma(a + n_s) / Gamma(a),  a = imaginary sample size / q
+
+so that all variables of a family share its counts. Sets of variables are bit masks; nothing is computed twice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln
+
+from dvae.bayesnet.discrete import DiscreteData, Integers
+from dvae.dag import Dag
+from dvae.errors import TaskError
+
+ScoreName = Literal["bic", "aic", "loglik", "k2", "bde"]
+SCORE_NAMES: tuple[ScoreName, ...] = get_args(ScoreName)
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Booleans: TypeAlias = npt.NDArray[np.bool_]
+Term: TypeAlias = tuple[Literal["entropy", "factorial", "rising", "dirichlet"], int]
+
+MOST_TABULATED = 22  # variables whose 2^n sets are all tabulated: 22 take 1.5 GB and minutes
+CELLS_AT_ONCE = 2**25  # of adjacency matrices, when many networks are scored
+
+
+class NetworkScores:
+    """Scores of networks over the variables of `data`; `iss` is BDe's imaginary sample size.
+
+    Local terms and the terms of sets of variables are kept, so an instance grows with use.
+    """
+
+    def __init__(self, data: DiscreteData, iss: float = 1.0) -> None:
+        if not (math.isfinite(iss) and iss > 0):
+            raise TaskError(f"the imaginary sample size is {iss}; it must be a positive number")
+        self.data = data
+        self.iss = float(iss)
+        self.names = data.names
+        self.index_of = {name: index for index, name in enumerate(data.names)}
+        self.num_levels = data.num_levels
+        rows, self._weights = data.distinct
+        self._columns = [np.ascontiguousarray(column) for column in rows.T]
+        self._terms: dict[tuple[Term, int], float] = {}
+        self._locals: dict[tuple[str, int, int], float] = {}
+
+    def local(self, name: ScoreName, variable: str, parents: Iterable[str] = ()) -> float:
+        """The term of `variable` with these parents."""
+        places = [self._place(parent) for parent in (variable, *parents)]
+        if len(set(places)) < len(places):
+            raise TaskError(f"the parents of {variable!r} must differ from it and from one another")
+        return self.local_of(_checked(name), places[0], sum(1 << place for place in places[1:]))
+
+    def local_of(self, name: ScoreName, variable: int, parents: int) -> float:
+        """The term of the variable at an index with the parents in a bit mask."""
+        key = (name, variable, parents)
+        found = self._locals.get(key)
+        if found is None:
+            whole, given = self._parts(name, variable)
+            gain = self._term(whole, parents | 1 << variable) - self._term(given, parents)
+            cells = math.prod(self.num_levels[place] for place in bits(parents))
+            found = gain - self._price(name) * (self.num_levels[variable] - 1) * cells
+            self._locals[key] = found
+        return found
+
+    def score(self, name: ScoreName, dag: Dag) -> float:
+        return float(self.score_many(name, [dag])[0])
+
+    def score_many(self, name: ScoreName, networks: Sequence[Dag] | Booleans) -> Floats:
+        """One score a network: DAGs over the variables, or adjacency matrices in the order of the data's columns.
+
+        `adjacency[b, u, v]` says that u is a parent of v.
+        """
+        _checked(name)
+        step = max(1, CELLS_AT_ONCE // len(self.names) ** 2)
+        scores = np.zeros(len(networks))
+        for start in range(0, len(networks), step):
+            part = networks[start : start + step]
+            adjacency = _acyclic(part, len(self.names)) if isinstance(part, np.ndarray) else self.adjacency(part)
+            masks = parent_masks(adjacency)
+            for variable in range(len(self.names)):
+                families, which = np.unique(masks[:, variable], return_inverse=True)
+                terms = [self.local_of(name, variable, int(parents)) for parents in families]
+                scores[start : start + step] += np.array(terms)[which]
+        return scores
+
+    def adjacency(self, dags: Sequence[Dag]) -> Booleans:
+        """The DAGs as matrices, in the order of the data's columns."""  # batch variable variable
+        size = len(self.names)
+        for number, dag in enumerate(dags):
+            if len(dag) != size or set(dag.types) != self.index_of.keys():
+                raise TaskError(f"DAG {number} is no network over the variables of the data: {self.problem(dag)}")
+        places = np.array([[self.index_of[str(label)] for label in dag.types] for dag in dags], dtype=np.intp)
+        counts = [len(dag.edges) for dag in dags]
+        graphs = np.repeat(np.arange(len(dags)), counts)
+        ends = np.fromiter(chain.from_iterable(chain.from_iterable(dag.edges for dag in dags)), np.intp)
+        sources, targets = ends.reshape(-1, 2).T
+        adjacency = np.zeros((len(dags), size, size), dtype=np.bool_)
+        if len(graphs):
+            adjacency[graphs, places[graphs, sources], places[graphs, targets]] = True
+        return adjacency
+
+    def problem(self, dag: Dag) -> str | None:
+        """Why `dag` is no network over the variables of the data, if it is none."""
+        times = Counter(dag.types)
+        for label in dag.types:
+            if label not in self.index_of:
+                known = ", ".join(self.names[:12]) + (", ..." if len(self.names) > 12 else "")
+                return f"the data have no variable {label!r} (they have {known})"
+            if times[label] > 1:
+                return f"the variable {label!r} stands {times[label]} times in the DAG"
+        missing = [name for name in self.names if name not in times]
+        return f"the variable {missing[0]!r} is missing from the DAG" if missing else None
+
+    def dag(self, parents: Sequence[int]) -> Dag:
+        """The network of one bit mask of parents a variable."""
+        edges = [(source, target) for target, mask in enumerate(parents) for source in bits(mask)]
+        return Dag(self.names, tuple(edges))
+
+    def local_tables(self, name: ScoreName, max_parents: int | None = None) -> list[Floats]:
+        """For each variable, its local terms with every set of parents, -inf where there are more than allowed.
+
+        A set's place is its bit mask with the variable's own bit squeezed out (`squeezed`).
+        """
+        size = len(self.names)
+        if size > MOST_TABULATED:
+            raise TaskError(f"all parent sets are tabulated for at most {MOST_TABULATED} variables, not {size}")
+        limit = size - 1 if max_parents is None else min(max_parents, size - 1)
+        parts = [self._parts(_checked(name), variable) for variable in range(size)]
+        terms = self._all_terms(set(chain.from_iterable(parts)), limit + 1)
+        cells = np.ones(1)
+        for levels in self.num_levels:
+            cells = np.concatenate([cells, cells * levels])
+        too_many = np.bitwise_count(np.arange(2 ** (size - 1))) > limit
+        tables = []
+        for variable, (whole, given) in enumerate(parts):
+            gain = _halves(terms[whole], variable)[1] - _halves(terms[given], variable)[0]
+            price = self._price(name) * (self.num_levels[variable] - 1)
+            tables.append(np.where(too_many, -np.inf, gain - price * _halves(cells, variable)[0]))
+        return tables
+
+    def _place(self, variable: str) -> int:
+        if variable not in self.index_of:
+            raise TaskError(f"the data have no variable {variable!r}")
+        return self.index_of[variable]
+
+    def _parts(self, name: ScoreName, variable: int) -> tuple[Term, Term]:
+        """Whose difference the local term is: of the family, and of the parents alone."""
+        if name == "k2":
+            return ("factorial", 0), ("rising", self.num_levels[variable])
+        return (("dirichlet", 0),) * 2 if name == "bde" else (("entropy", 0),) * 2
+
+    def _price(self, name: ScoreName) -> float:
+        """What a parameter costs."""
+        return {"bic": math.log(self.data.num_rows) / 2, "aic": 1.0}.get(name, 0.0)
+
+    def _term(self, term: Term, mask: int) -> float:
+        key = (term, mask)
+        if key not in self._terms:
+            cells = math.prod(self.num_levels[place] for place in bits(mask))
+            self._terms[key] = self._value(term, self._joint_counts(mask), cells)
+        return self._terms[key]
+
+    def _value(self, term: Term, counts: Floats, cells: float) -> float:
+        """A term from the counts of the configurations that occur; the others, of `cells`, add nothing."""
+        kind, levels = term
+        if kind == "entropy":
+            return float(counts @ np.log(counts))
+        if kind == "factorial":
+            return float(gammaln(counts + 1).sum())
+        start = levels if kind == "rising" else self.iss / cells
+        return float(gammaln(start + counts).sum() - len(counts) * gammaln(start))
+
+    def _joint_counts(self, mask: int) -> Floats:
+        """How often each joint configuration of some variables occurs, those that never do left out."""
+        groups, codes = 1, np.zeros(len(self._weights), dtype=np.intp)
+        most = 4 * len(codes) + 1024  # cells to count into, before codes are made dense again
+        for place in bits(mask):
+            if groups > 1 and groups * self.num_levels[place] > most:
+                seen = np.bincount(codes, minlength=groups) > 0
+                codes, groups = (np.cumsum(seen) - 1)[codes], int(seen.sum())
+            codes = codes * self.num_levels[place] + self._columns[place]
+            groups *= self.num_levels[place]
+        counts = np.bincount(codes, self._weights, minlength=groups).astype(np.float64, copy=False)
+        return counts[counts > 0]
+
+    def _all_terms(self, wanted: set[Term], most: int) -> dict[Term, Floats]:
+        """The terms of all sets of at most so many variables, by bit mask; each set's counts refine a smaller one's."""
+        size = len(self.names)
+        terms = {term: np.zeros(2**size) for term in wanted}
+
+        def visit(mask: int, first: int, room: int, codes: Integers, counts: Floats, cells: float) -> None:
+            for term, table in terms.items():
+                table[mask] = self._value(term, counts, cells)
+            for place in range(first, size if room else first):
+                levels = self.num_levels[place]
+                finer = codes * levels + self._columns[place]
+                every = np.bincount(finer, self._weights, minlength=len(counts) * levels)
+                finer_counts = every.astype(np.float64, copy=False)
+                seen = finer_counts > 0
+                has_children = room > 1 and place + 1 < size
+                dense = (np.cumsum(seen) - 1)[finer] if has_children else finer
+                visit(mask | 1 << place, place + 1, room - 1, dense, finer_counts[seen], cells * levels)
+
+        rows = np.zeros(len(self._weights), dtype=np.intp)
+        visit(0, 0, most, rows, np.array([self._weights.sum()]), 1.0)
+        return terms
+
+
+def bits(mask: int) -> Iterator[int]:
+    """The places of the ones in a bit mask, smallest first."""
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
+
+
+def parent_masks(adjacency: Booleans) -> npt.NDArray[np.generic]:
+    """The parents of every variable as a bit mask, of as many bits as it takes."""  # batch variable
+    size = adjacency.shape[1]
+    if size <= 62:
+        masks: npt.NDArray[np.int64] = np.einsum("buv,u->bv", adjacency, 1 << np.arange(size, dtype=np.int64))
+        return masks
+    packed = np.packbits(adjacency, axis=1, bitorder="little").swapaxes(1, 2)
+    whole = np.empty(packed.shape[:2], dtype=object)
+    for place in np.ndindex(*whole.shape):
+        whole[place] = int.from_bytes(packed[place].tobytes(), "little")
+    return whole
+
+
+def squeezed(mask: int, variable: int) -> int:
+    """A bit mask without the place of `variable`."""
+    return mask & ((1 << variable) - 1) | mask >> (variable + 1) << variable
+
+
+def _halves(table: Floats, variable: int) -> tuple[Floats, Floats]:
+    """A table over all sets as two: the sets without a variable, and the same with it."""
+    pairs = table.reshape(-1, 2, 2**variable)
+    return pairs[:, 0].ravel(), pairs[:, 1].ravel()
+
+
+def _checked(name: ScoreName) -> ScoreName:
+    if name not in SCORE_NAMES:
+        raise TaskError(f"there is no score {name!r}; choose one of {', '.join(SCORE_NAMES)}")
+    return name
+
+
+def _acyclic(adjacency: npt.NDArray[np.generic], size: int) -> Booleans:
+    """Adjacency matrices, checked."""
+    if adjacency.ndim != 3 or adjacency.shape[1:] != (size, size):
+        raise TaskError(f"adjacency matrices of {size} variables are batch x {size} x {size}, not {adjacency.shape}")
+    edges = adjacency.astype(np.bool_)
+    left = np.ones(edges.shape[:2], dtype=np.bool_)  # variables not yet reached from the sources
+    for _ in range(size):
+        left &= (edges & left[:, :, None]).any(axis=1)
+    cyclic = left.any(axis=1)
+    if cyclic.any():
+        raise TaskError(f"network {int(cyclic.argmax())} has a cycle")
+    return edges

@@ -1,0 +1,27 @@
+"""The whole paper by one command: stages, each kept by a hash of its settings, and the report of what is there."""
+
+from dvae.paper.paper_data import architecture_source, bayesnet_source
+from dvae.paper.plan import TARGETS, stages_of
+from dvae.paper.presets import Preset, preset
+from dvae.paper.report import write_plan, write_report
+from dvae.paper.runner import Outcome, run_stages
+from dvae.paper.sources import Source
+from dvae.paper.stage import OutOfTime, Stage
+from dvae.paper.stage_store import Workshop
+
+__all__ = [
+    "TARGETS",
+    "OutOfTime",
+    "Outcome",
+    "Preset",
+    "Source",
+    "Stage",
+    "Workshop",
+    "architecture_source",
+    "bayesnet_source",
+    "preset",
+    "run_stages",
+    "stages_of",
+    "write_plan",
+    "write_report",
+]

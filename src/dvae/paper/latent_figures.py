@@ -1,0 +1,187 @@
+"""The stages behind the pictures of latent spaces, and cost against size."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from dvae.dag import Dag, to_plain
+from dvae.errors import TaskError
+from dvae.evaluation import great_circle, principal_plane, random_plane, typical_distance
+from dvae.evaluation.walks import CIRCLE_POINTS, PAPER_EXTENT
+from dvae.models import VAE, ModelConfig, build
+from dvae.paper.measurements import OfModel
+from dvae.paper.sources import Oracle, Source
+from dvae.paper.stage import Result, Stage
+from dvae.paper.stage_store import Workshop
+from dvae.progress import progress_bar
+from dvae.tasks import EnasTask, Task
+
+
+@dataclass(frozen=True)
+class PictureSize:
+    """How many points the pictures have; grids reach `grid_extent` typical distances to each side."""
+
+    circle_points: int = CIRCLE_POINTS
+    grid_side: int = 9
+    grid_extent: float = 0.35
+    map_side: int = 60
+    models: tuple[str, ...] = ("dvae", "svae")
+
+
+@dataclass(frozen=True)
+class CostSize:
+    """Architectures of so many layers, and how they are timed."""
+
+    models: tuple[str, ...] = ("dvae", "dvae-fast", "svae")
+    layers: tuple[int, ...] = (6, 12, 24, 48)
+    hidden: int = 501
+    latent: int = 56
+    batch: int = 32
+    repeats: int = 5
+
+
+@dataclass(frozen=True)
+class Circle(OfModel):
+    """DAGs along a great circle that starts at a straight network without skips (paper, section 4.4)."""
+
+    kind: ClassVar[str] = "circle"
+    what: ClassVar[str] = "a great circle"
+    scored_by: Source
+    points: int = CIRCLE_POINTS
+    seed: int = 0
+
+    def run(self, workshop: Workshop) -> Result:
+        vae = workshop.model(self.train)
+        start = straight_network(vae.task)
+        latents = great_circle(vae.encode([start]).mean[0], self.points, seed=self.seed)
+        return {"start": to_plain(start), **_decoded(vae, latents, workshop.oracle(self.scored_by))}
+
+
+@dataclass(frozen=True)
+class Grid(OfModel):
+    """DAGs on a square around a random test DAG's latent, along two orthogonal directions (paper, appendix F)."""
+
+    kind: ClassVar[str] = "grid"
+    what: ClassVar[str] = "a grid of DAGs"
+    scored_by: Source
+    side: int = 9
+    extent: float = 0.35
+    seed: int = 0
+
+    def run(self, workshop: Workshop) -> Result:
+        vae = workshop.model(self.train)
+        test = workshop.data(self.train.source).test.dags
+        start = test[int(torch.randint(len(test), (), generator=torch.Generator().manual_seed(self.seed)))]
+        plane = random_plane(vae, vae.encode([start]).mean[0], seed=self.seed)
+        unit = typical_distance(vae)
+        latents = plane.points(self.side, self.extent * unit)
+        return {
+            "start": to_plain(start),
+            "side": self.side,
+            "spacing": 2 * self.extent / (self.side - 1),
+            **_decoded(vae, latents, workshop.oracle(self.scored_by)),
+        }
+
+
+@dataclass(frozen=True)
+class Maps(OfModel):
+    """Scores over the plane of the first two principal components: the paper's square, and one that holds the data."""
+
+    kind: ClassVar[str] = "maps"
+    what: ClassVar[str] = "maps of scores"
+    scored_by: Source
+    side: int = 60
+
+    def run(self, workshop: Workshop) -> Result:
+        vae, oracle = workshop.model(self.train), workshop.oracle(self.scored_by)
+        found = principal_plane(vae.encode(workshop.train_batch(self.train.source)).mean)
+        maps = []
+        for extent in (PAPER_EXTENT, found.reach):
+            decoded = _decoded(vae, found.plane.points(self.side, extent), oracle)
+            scores = decoded["scores"]
+            rows = [scores[row * self.side : (row + 1) * self.side] for row in range(self.side)]
+            maps.append({"extent": extent, "rows": rows, "distinct": len({repr(dag) for dag in decoded["dags"]})})
+        return {"explained": found.explained, **oracle.facts, "maps": maps}
+
+
+@dataclass(frozen=True)
+class Cost(Stage):
+    """Milliseconds a graph for architectures of growing depth: forward and backward, encoding, decoding."""
+
+    kind: ClassVar[str] = "cost"
+    size: CostSize = CostSize()
+    seed: int = 0
+
+    @property
+    def title(self) -> str:
+        return "cost against size"
+
+    @property
+    def slug(self) -> str:
+        return f"hidden{self.size.hidden}"
+
+    def run(self, workshop: Workshop) -> Result:
+        rows: list[dict[str, Any]] = []
+        size = self.size
+        with progress_bar("cost against size", len(size.models) * len(size.layers), None, workshop.progress) as bar:
+            for name in size.models:
+                for layers in size.layers:
+                    rows.append(self._measured(name, layers, workshop.device))
+                    bar.update(last=f"{name}, {layers} layers")
+        return {"rows": rows, "device": workshop.device, "hidden": size.hidden, "batch": size.batch}
+
+    def _measured(self, name: str, layers: int, device: str) -> dict[str, Any]:
+        task = EnasTask(layers)
+        config = ModelConfig(name=name, hidden=self.size.hidden, latent=self.size.latent)
+        vae = build(name, task, config=config, seed=self.seed).to(device)
+        batch = vae.prepare(task.sample_batch(self.size.batch, self.seed)).to(device)
+        noise = torch.zeros(len(batch), self.size.latent, device=device)
+        latents = vae.prior(len(batch), seed=self.seed)
+
+        def train() -> None:
+            vae.zero_grad(set_to_none=True)
+            vae(batch, noise).nll.sum().backward()
+
+        return {
+            "model": name,
+            "nodes": task.max_nodes,
+            "train": self._milliseconds(train, device),
+            "encode": self._milliseconds(lambda: vae.encode(batch), device),
+            "decode": self._milliseconds(lambda: vae.decode_batch(latents, seed=self.seed), device),
+        }
+
+    def _milliseconds(self, work: Callable[[], object], device: str) -> float:
+        """Of one graph: the median over the repeats, after one that warms up."""
+        seconds = []
+        for repeat in range(self.size.repeats + 1):
+            started = time.perf_counter()
+            work()
+            if device == "cuda":
+                torch.cuda.synchronize()
+            if repeat:
+                seconds.append(time.perf_counter() - started)
+        return 1000 * statistics.median(seconds) / self.size.batch
+
+
+def straight_network(task: Task) -> Dag:
+    """Layers of one kind in a row, no skips."""
+    if not isinstance(task, EnasTask):
+        raise TaskError(f"{task.name} has no straight networks; they are of ENAS spaces")
+    types = ("input", *["conv3"] * task.layers, "output")
+    return Dag(types, tuple((node, node + 1) for node in range(len(types) - 1)))
+
+
+def _decoded(vae: VAE, latents: Tensor, oracle: Oracle) -> dict[str, Any]:
+    """The greedy decodings, whether they are valid, and their scores; None for those that are not."""
+    batch = vae.decode_batch(latents, greedy=True)
+    dags, valid = vae.task.unbatch(batch), vae.task.valid(batch).tolist()
+    found = iter(oracle.score([dag for dag, good in zip(dags, valid, strict=True) if good]))
+    scores = [next(found) if good else None for good in valid]
+    return {"dags": [to_plain(dag) for dag in dags], "valid": valid, "scores": scores}

@@ -1,0 +1,179 @@
+"""The stages behind Tables 1, 2 and 3, and the smoothness beside the pictures."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from dvae.evaluation import evaluate, one_hot_predictivity, predictivity, smoothness
+from dvae.paper.sources import Source
+from dvae.paper.stage import Result, Stage
+from dvae.paper.stage_store import Workshop
+from dvae.paper.training import Train
+
+Fit = Literal["paper", "converged"]
+
+
+@dataclass(frozen=True)
+class EvaluationSize:
+    """How much of Table 1's protocol is done; None is all test graphs."""
+
+    test_limit: int | None = None
+    encodings: int = 10
+    decodings: int = 10
+    prior_latents: int = 1000
+    prior_decodings: int = 10
+
+
+@dataclass(frozen=True)
+class PredictionSize:
+    """How much of Table 2's protocol is done; None trains on all, of Bayesian networks on 5,000."""
+
+    repeats: int = 10
+    train_limit: int | None = None
+    inducing: int = 500
+
+
+@dataclass(frozen=True)
+class WalkSize:
+    """How many walks smoothness is measured on."""
+
+    starts: int = 500
+    steps: int = 10
+    step: float = 0.02  # typical distances
+
+
+@dataclass(frozen=True)
+class OfModel(Stage):
+    """A stage that looks at a trained model."""
+
+    train: Train
+    what: ClassVar[str]
+
+    @property
+    def title(self) -> str:
+        return f"{self.train.recipe.title} on {self.train.source.label}, seed {self.train.seed}: {self.what}"
+
+    @property
+    def slug(self) -> str:
+        return self.train.slug
+
+    @property
+    def seed_of_model(self) -> int:
+        return self.train.seed
+
+    def needs(self) -> tuple[Stage, ...]:
+        return (self.train,)
+
+
+@dataclass(frozen=True)
+class Evaluate(OfModel):
+    kind: ClassVar[str] = "evaluate"
+    what: ClassVar[str] = "reconstruction and prior"
+    size: EvaluationSize = EvaluationSize()
+    seed: int = 0
+
+    def run(self, workshop: Workshop) -> Result:
+        size = self.size
+        data = workshop.data(self.train.source)
+        measured = evaluate(
+            workshop.model(self.train),
+            data,
+            test_limit=len(data.test) if size.test_limit is None else size.test_limit,
+            encodings=size.encodings,
+            decodings=size.decodings,
+            prior_latents=size.prior_latents,
+            prior_decodings=size.prior_decodings,
+            recompute=True,  # the kept statistics went through half precision
+            seed=self.seed,
+            progress=workshop.progress,
+        )
+        return measured.to_mapping()
+
+
+@dataclass(frozen=True)
+class Predict(OfModel):
+    kind: ClassVar[str] = "predict"
+    what: ClassVar[str] = "scores from latents"
+    fit: Fit = "converged"
+    size: PredictionSize = PredictionSize()
+    seed: int = 0
+
+    @property
+    def slug(self) -> str:
+        return f"{self.train.slug}-{self.fit}"
+
+    def run(self, workshop: Workshop) -> Result:
+        size = self.size
+        measured = predictivity(
+            workshop.model(self.train),
+            workshop.data(self.train.source),
+            preset=self.fit,
+            repeats=size.repeats,
+            train_limit=size.train_limit,
+            inducing=size.inducing,
+            seed=self.seed,
+            progress=workshop.progress,
+            baselines=False,
+        )
+        return measured.to_mapping()
+
+
+@dataclass(frozen=True)
+class Baselines(Stage):
+    """What needs no model: the same regressor, and a random forest, on plain one-hot features."""
+
+    kind: ClassVar[str] = "baselines"
+    source: Source
+    fit: Fit = "converged"
+    size: PredictionSize = PredictionSize()
+    seed: int = 0
+
+    @property
+    def title(self) -> str:
+        return f"{self.source.label}: scores from one-hot features"
+
+    @property
+    def slug(self) -> str:
+        return f"{self.source.task}-{self.fit}"
+
+    def run(self, workshop: Workshop) -> Result:
+        size = self.size
+        measured = one_hot_predictivity(
+            workshop.task(self.source),
+            workshop.data(self.source),
+            preset=self.fit,
+            repeats=size.repeats,
+            train_limit=size.train_limit,
+            inducing=size.inducing,
+            seed=self.seed,
+            progress=workshop.progress,
+            device=workshop.device,
+        )
+        return measured.to_mapping()
+
+
+@dataclass(frozen=True)
+class Smooth(OfModel):
+    kind: ClassVar[str] = "smoothness"
+    what: ClassVar[str] = "smoothness"
+    scored_by: Source
+    size: WalkSize = WalkSize()
+    seed: int = 0
+
+    def run(self, workshop: Workshop) -> Result:
+        data, oracle = workshop.data(self.train.source), workshop.oracle(self.scored_by)
+        scores = [score for score in data.train.scores if score is not None]
+        measured = smoothness(
+            workshop.model(self.train),
+            data.test.dags,
+            score=oracle.score,
+            deviation=statistics.pstdev(scores),
+            starts=self.size.starts,
+            steps=self.size.steps,
+            step=self.size.step,
+            seed=self.seed,
+            progress=workshop.progress,
+        )
+        return {**measured.to_mapping(), "score_of": oracle.facts}

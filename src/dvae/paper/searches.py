@@ -1,0 +1,200 @@
+"""The stages of Bayesian optimisation: one trial each, so that many short runs add up to the paper's ten."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+
+from dvae.bayesnet.structure import exact_optimum
+from dvae.config import check
+from dvae.dag import Dag, ScoredDags, to_plain
+from dvae.files import read_json, write_json
+from dvae.models import VAE
+from dvae.paper.measurements import OfModel
+from dvae.paper.sources import Source
+from dvae.paper.stage import OutOfTime, Result, Stage
+from dvae.paper.stage_store import Workshop
+from dvae.paper.training import Train
+from dvae.progress import progress_bar
+from dvae.strategies import Archive, Evaluation, Strategy, make_strategy
+from dvae.strategies.paper import PaperSearch, PaperSearchConfig
+from dvae.tasks import BayesNetTask
+
+KEPT_ROUNDS = "rounds.json"
+KEPT = 15  # the paper fully trains its 15 best architectures
+# The network behind the Asia data (Lauritzen and Spiegelhalter, 1988).
+ASIA_NETWORK = Dag(
+    ("A", "S", "T", "L", "B", "E", "X", "D"), ((0, 2), (1, 3), (1, 4), (2, 5), (3, 5), (5, 6), (5, 7), (4, 7))
+)
+STRATEGY_TITLES = {
+    "paper": "BO as in the paper",
+    "trust-region": "BO in a trust region",
+    "gradient": "gradient ascent",
+    "random": "random",
+    "evolution": "evolution of DAGs",
+}
+
+
+@dataclass(frozen=True)
+class SearchSize:
+    """Ten rounds of fifty, ten trials (paper, section 4.3), from `warm` scored training DAGs; None is all of them."""
+
+    strategies: tuple[str, ...] = ("paper", "random")
+    trials: int = 10
+    rounds: int = 10
+    batch: int = 50
+    warm: int | None = None
+    models: tuple[str, ...] = ("dvae", "svae")
+    paper: PaperSearchConfig = field(default_factory=PaperSearchConfig)  # of the strategy of that name
+
+    def __post_init__(self) -> None:
+        check(min(self.trials, self.rounds, self.batch) >= 1, "trials, rounds and batch must be at least 1")
+        check(self.warm is None or self.warm >= 2, f"warm must be at least 2, not {self.warm}")
+
+
+@dataclass(frozen=True)
+class Search(OfModel):
+    """One trial. No DAG is scored twice, and none of the training data again: every evaluation is a new DAG."""
+
+    kind: ClassVar[str] = "search"
+    scored_by: Source
+    strategy: str
+    trial: int
+    rounds: int
+    batch: int
+    warm: int | None
+    paper: PaperSearchConfig | None = None  # None for other strategies
+
+    @property
+    def title(self) -> str:
+        strategy = STRATEGY_TITLES.get(self.strategy, self.strategy)
+        return f"{self.train.recipe.title} on {self.train.source.label}: {strategy}, trial {self.trial}"
+
+    @property
+    def slug(self) -> str:
+        return f"{self.train.slug}-{self.strategy}-{self.trial}"
+
+    @property
+    def seed_of_model(self) -> int:
+        return self.trial
+
+    def run(self, workshop: Workshop) -> Result:
+        vae, oracle = workshop.model(self.train), workshop.oracle(self.scored_by)
+        strategy = self._strategy(vae)
+        warm = warm_start(workshop.data(self.train.source), self.warm, self.trial)
+        strategy.tell(warm)
+        kept = workshop.work_folder(self) / KEPT_ROUNDS
+        rounds = _resumed(strategy, kept)
+        with progress_bar(f"{self.strategy}, trial {self.trial}", self.rounds, None, workshop.progress) as bar:
+            bar.skip(len(rounds))
+            while len(rounds) < self.rounds and (not rounds or rounds[-1]["scores"]):
+                _check_time(workshop, rounds)
+                started = time.monotonic()
+                dags = strategy.ask(self.batch)
+                scores = oracle.score(dags)
+                strategy.tell(_evaluations(dags, scores))
+                spent = time.monotonic() - started
+                rounds.append({"scores": scores, "dags": [to_plain(dag) for dag in dags], "seconds": spent})
+                write_json(kept, {"rounds": rounds, "strategy": strategy.state()})
+                bar.update(best=max((score for one in rounds for score in one["scores"]), default=math.nan))
+        found = [(score, dag) for one in rounds for score, dag in zip(one["scores"], one["dags"], strict=True)]
+        found.sort(key=lambda pair: -pair[0])
+        return {
+            **oracle.facts,
+            "best_warm": max((item.score for item in warm if item.score is not None), default=None),
+            "rounds": [{"scores": one["scores"], "seconds": one["seconds"]} for one in rounds],
+            "top": [{"score": score, **dag} for score, dag in found[:KEPT]],
+        }
+
+    def _strategy(self, vae: VAE) -> Strategy:
+        archive = Archive(vae.task)
+        if self.paper is not None:
+            return PaperSearch(vae, archive, seed=self.trial, config=self.paper)
+        return make_strategy(self.strategy, vae, archive, seed=self.trial)
+
+
+def _resumed(strategy: Strategy, path: Path) -> list[dict[str, Any]]:
+    """The rounds that an earlier attempt has made; the strategy goes on as if it had made them itself."""
+    if not path.is_file():
+        return []
+    known: Any = read_json(path)
+    for one in known["rounds"]:
+        strategy.tell(_evaluations([as_dag(value) for value in one["dags"]], one["scores"]))
+    strategy.restore(known["strategy"])
+    return list(known["rounds"])
+
+
+def _check_time(workshop: Workshop, rounds: Sequence[Mapping[str, Any]]) -> None:
+    """Stops before a round that would take longer than there is time."""
+    left = workshop.seconds_left()
+    longest = max((one["seconds"] for one in rounds), default=0.0)
+    if left is not None and left < longest:
+        raise OutOfTime(f"the minutes are used up after {len(rounds)} rounds; they are kept")
+
+
+def _evaluations(dags: Sequence[Dag], scores: Sequence[float]) -> list[Evaluation]:
+    return [Evaluation(dag, score) for dag, score in zip(dags, scores, strict=True)]
+
+
+@dataclass(frozen=True)
+class Landmarks(Stage):
+    """Scores to compare a search with: the best and the spread of the training data and, where they are known, the true
+    network's and the exact optimum."""
+
+    kind: ClassVar[str] = "landmarks"
+    source: Source
+
+    @property
+    def title(self) -> str:
+        return f"{self.source.label}: scores to compare with"
+
+    @property
+    def slug(self) -> str:
+        return self.source.task
+
+    def run(self, workshop: Workshop) -> Result:
+        task, data = workshop.task(self.source), workshop.data(self.source)
+        scores = [score for score in data.train.scores if score is not None]
+        found: dict[str, Any] = {
+            "data": data.name,
+            "train": len(data.train),
+            "test": len(data.test),
+            "best_training": max(scores),
+            "mean_training": statistics.fmean(scores),
+            "deviation_training": statistics.pstdev(scores),
+        }
+        if isinstance(task, BayesNetTask):
+            optimum = exact_optimum(task.network_scores)
+            found |= {"optimum": optimum.score, "optimum_dag": to_plain(optimum.dag)}
+            if set(task.variables) == set(ASIA_NETWORK.types):
+                found["true_network"] = task.score(ASIA_NETWORK)
+        return found
+
+
+def warm_start(data: ScoredDags, count: int | None, seed: int) -> list[Evaluation]:
+    """`count` scored training DAGs, drawn with `seed`, or all."""
+    pairs = [(dag, score) for dag, score in zip(data.train.dags, data.train.scores, strict=True) if score is not None]
+    order = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(seed))[: count or len(pairs)]
+    return [Evaluation(*pairs[place]) for place in order.tolist()]
+
+
+def as_dag(value: Any) -> Dag:
+    return Dag(tuple(value["types"]), tuple((source, target) for source, target in value["edges"]))
+
+
+def search_stages(train: Train, scored_by: Source, size: SearchSize, strategies: Sequence[str]) -> list[Search]:
+    return [
+        Search(
+            train, scored_by, strategy, trial, size.rounds, size.batch, size.warm,
+            size.paper if strategy == "paper" else None,
+        )
+        for strategy in strategies
+        for trial in range(size.trials)
+    ]  # fmt: skip

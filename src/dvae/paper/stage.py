@@ -1,0 +1,86 @@
+"""A stage: one piece of work, told wholly by its settings, whose result is a small JSON value and small files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dvae.config import to_mapping
+from dvae.errors import DvaeError
+
+if TYPE_CHECKING:
+    from dvae.paper.stage_store import Workshop
+
+Result = Mapping[str, Any]
+
+
+class OutOfTime(DvaeError):
+    """The minutes given are used up; what is finished is kept, and the same command goes on."""
+
+
+@dataclass(frozen=True)
+class Stage(ABC):
+    """A frozen dataclass of settings. Equal settings, equal key: a result is looked for before it is made.
+
+    `version` grows where a change of the code makes older results wrong.
+    """
+
+    kind: ClassVar[str]
+    version: ClassVar[int] = 1
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What is done, for people: 'D-VAE on ENAS-6, seed 0: training'."""
+
+    @property
+    @abstractmethod
+    def slug(self) -> str:
+        """The same as part of a file name."""
+
+    @property
+    def seed_of_model(self) -> int:
+        """Stages of seed 0 go first, so that a run cut short has something on everything."""
+        return 0
+
+    def needs(self) -> tuple[Stage, ...]:
+        """The stages whose results `run` takes."""
+        return ()
+
+    @abstractmethod
+    def run(self, workshop: Workshop) -> Result:
+        """The result, as plain values; files may go to `workshop.folder(self)`."""
+
+    @property
+    def key(self) -> str:
+        settings = {
+            "kind": self.kind,
+            "version": self.version,
+            "settings": to_mapping(self),
+            "needs": [need.key for need in self.needs()],
+        }
+        text = json.dumps(settings, sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @property
+    def folder_name(self) -> str:
+        return f"{self.kind}-{self.slug}-{self.key}"
+
+
+def with_needs(stages: Iterable[Stage]) -> list[Stage]:
+    """The stages, each after all that it needs and once, those of smaller seeds first."""
+    found: dict[Stage, None] = {}
+    for stage in sorted(stages, key=lambda stage: stage.seed_of_model):
+        for one in _with_needs(stage):
+            found.setdefault(one)
+    return list(found)
+
+
+def _with_needs(stage: Stage) -> Iterator[Stage]:
+    for need in stage.needs():
+        yield from _with_needs(need)
+    yield stage

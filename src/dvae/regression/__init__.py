@@ -1,0 +1,1 @@
+"""Regression from features of DAGs: linear models, sparse Gaussian processes, plain features."""

@@ -1,0 +1,273 @@
+"""The book of a search in Optuna's storage: SQLite or PostgreSQL, seen by optuna-dashboard, shared by many machines.
+
+Optuna is used as a storage, not as a sampler. Two of its promises carry the rest: of all that try, one only turns a
+waiting trial into a running one, and a finished trial is never written again. A trial whose worker has died (no
+heartbeat for the grace period) is set waiting again, under its own number: whatever happens, each candidate is one
+trial and is recorded once.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from dvae.dag import Dag
+from dvae.dag.jsonl import format_line, parse_line
+from dvae.errors import MissingError, StudyError
+from dvae.studies.ledger import Outcome, State, Trial
+from dvae.studies.worker import HEARTBEAT_SECONDS
+
+MISSED_HEARTBEATS = 3  # before a worker counts as dead
+SQLITE_PATIENCE = 60.0  # seconds to wait for another process's transaction
+ATTEMPTS = 8  # of a transaction that met another
+OPENINGS = 5  # of a storage that another process opens at the same moment
+DAG, ERROR = "dag", "error"
+
+Direction = Literal["maximize", "minimize"]
+T = TypeVar("T")
+
+
+class OptunaLedger:
+    """One study of a storage; `create` makes it, if it is not there, with the better direction of its scores."""
+
+    def __init__(
+        self, url: str, name: str, *, create: Direction | None = None, heartbeat: int = HEARTBEAT_SECONDS
+    ) -> None:
+        self.url, self.name, self.heartbeat = url, name, heartbeat
+        self._storage, self._engine = _open(url, heartbeat, create is not None)
+        self._study = self._study_id(create)
+        self._ids: dict[int, int] = {}  # Optuna's own number of each trial
+        self._dags: dict[int, Dag] = {}
+
+    def close(self) -> None:
+        self._storage.remove_session()
+        self._engine.dispose()
+
+    def describe(self, key: str, value: Any) -> None:
+        self._patiently(self._storage.set_study_user_attr, self._study, key, value)
+
+    def description(self) -> dict[str, Any]:
+        return dict(self._patiently(self._storage.get_study_user_attrs, self._study))
+
+    def propose(self, dag: Dag, attributes: Mapping[str, Any]) -> int:
+        from optuna.trial import TrialState, create_trial
+
+        noted = {**attributes, DAG: format_line(dag).strip()}
+        waiting = create_trial(state=TrialState.WAITING, user_attrs=noted)
+        trial_id = self._patiently(self._storage.create_new_trial, self._study, waiting)
+        number = int(self._patiently(self._storage.get_trial_number_from_id, trial_id))
+        self._ids[number] = trial_id
+        return number
+
+    def take(self, worker: str) -> Trial | None:
+        from optuna.exceptions import UpdateFinishedTrialError
+        from optuna.trial import TrialState
+
+        for waiting in self._frozen((TrialState.WAITING,)):
+            trial_id = self._ids[waiting.number]
+            # The heartbeat comes first: a trial that runs without one would look like a dead worker's.
+            self._patiently(self._storage.record_heartbeat, trial_id)
+            try:
+                if self._patiently(self._storage.set_trial_state_values, trial_id, TrialState.RUNNING):
+                    self._attribute(waiting.number, "worker", worker)
+                    return self._trial(waiting, "running")
+            except UpdateFinishedTrialError:
+                continue
+        return None
+
+    def alive(self, number: int) -> None:
+        self._patiently(self._storage.record_heartbeat, self._id(number))
+
+    def report(self, number: int, step: int, value: float) -> None:
+        self._patiently(self._storage.set_trial_intermediate_value, self._id(number), step, value)
+
+    def reports_of_finished(self) -> list[dict[int, float]]:
+        return [dict(trial.intermediate_values) for trial in self._frozen() if trial.state.is_finished()]
+
+    def finish(self, number: int, outcome: Outcome, attributes: Mapping[str, Any]) -> bool:
+        from optuna.exceptions import UpdateFinishedTrialError
+        from optuna.trial import TrialState
+
+        states = {"complete": TrialState.COMPLETE, "failed": TrialState.FAIL, "pruned": TrialState.PRUNED}
+        values = None if outcome.score is None else [outcome.score]
+        noted = dict(attributes) if outcome.error is None else {**attributes, ERROR: outcome.error}
+        set_state = self._storage.set_trial_state_values
+        try:
+            for key, value in noted.items():
+                self._attribute(number, key, value)
+            return bool(self._patiently(set_state, self._id(number), states[outcome.state], values))
+        except UpdateFinishedTrialError:
+            return False
+
+    def reclaim(self) -> list[int]:
+        from optuna.exceptions import UpdateFinishedTrialError
+        from optuna.trial import TrialState
+
+        reclaimed = []
+        for trial_id in self._patiently(self._storage._get_stale_trial_ids, self._study):
+            try:
+                self._patiently(self._storage.set_trial_state_values, trial_id, TrialState.WAITING)
+            except UpdateFinishedTrialError:
+                continue
+            reclaimed.append(int(self._storage.get_trial_number_from_id(trial_id)))
+        return reclaimed
+
+    def trials(self) -> list[Trial]:
+        states: dict[str, State] = {
+            "WAITING": "waiting", "RUNNING": "running", "COMPLETE": "complete", "FAIL": "failed", "PRUNED": "pruned",
+        }  # fmt: skip
+        return [self._trial(frozen, states[frozen.state.name]) for frozen in self._frozen() if DAG in frozen.user_attrs]
+
+    def _trial(self, frozen: Any, state: State) -> Trial:
+        noted = dict(frozen.user_attrs)
+        text, error = noted.pop(DAG), noted.pop(ERROR, None)
+        if frozen.number not in self._dags:
+            self._dags[frozen.number] = parse_line(text, f"{shown(self.url)}, trial {frozen.number}").dag
+        score = float(frozen.values[0]) if state == "complete" else None
+        return Trial(frozen.number, self._dags[frozen.number], score, state, error, noted)
+
+    def _frozen(self, states: tuple[Any, ...] | None = None) -> list[Any]:
+        found: list[Any] = self._patiently(self._storage.get_all_trials, self._study, False, states)
+        self._ids |= {trial.number: trial._trial_id for trial in found}
+        return sorted(found, key=lambda trial: trial.number)
+
+    def _id(self, number: int) -> int:
+        if number not in self._ids:
+            self._frozen()
+        return self._ids[number]
+
+    def _attribute(self, number: int, key: str, value: Any) -> None:
+        self._patiently(self._storage.set_trial_user_attr, self._id(number), key, value)
+
+    def _study_id(self, create: Direction | None) -> int:
+        from optuna.exceptions import DuplicatedStudyError
+        from optuna.study import StudyDirection
+
+        if create is not None:
+            direction = StudyDirection.MAXIMIZE if create == "maximize" else StudyDirection.MINIMIZE
+            try:
+                return int(self._patiently(self._storage.create_new_study, [direction], self.name))
+            except DuplicatedStudyError:
+                pass
+        try:
+            return int(self._patiently(self._storage.get_study_id_from_name, self.name))
+        except KeyError:
+            known = ", ".join(sorted(study_names(self.url))) or "none"
+            raise StudyError(f"{shown(self.url)} holds no study {self.name!r} (it holds: {known})") from None
+
+    def _patiently(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Does `work`, again if its transaction met another's."""
+        from optuna.exceptions import StorageInternalError
+
+        def attempt() -> T:
+            try:
+                return work(*arguments)
+            except StorageInternalError:
+                self._storage.remove_session()
+                raise
+
+        try:
+            return _again(attempt, ATTEMPTS, StorageInternalError)
+        except StorageInternalError as error:
+            raise StudyError(f"{shown(self.url)} does not answer: {_first_line(error)}") from None
+
+
+def study_names(url: str) -> list[str]:
+    """The studies of a storage."""
+    storage, engine = _open(url, HEARTBEAT_SECONDS, create=False)
+    names = sorted(study.study_name for study in storage.get_all_studies())
+    storage.remove_session()
+    engine.dispose()
+    return names
+
+
+def shown(url: str) -> str:
+    """A storage's address without its password."""
+    head, at, tail = url.rpartition("@")
+    if not at:
+        return url
+    scheme, _, user = head.partition("://")
+    return f"{scheme}://{user.partition(':')[0]}@{tail}"
+
+
+def _open(url: str, heartbeat: int, create: bool) -> tuple[Any, Any]:
+    """The storage, and the engine that holds its connections."""
+    try:
+        import optuna
+    except ImportError:
+        raise MissingError("studies need Optuna: pip install 'dvae[search]'") from None
+    import sqlalchemy.exc
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    engine: dict[str, Any] = {}
+    if url.startswith("sqlite:///"):
+        path = url.removeprefix("sqlite:///").partition("?")[0]
+        if not create and not Path(path).is_file():
+            raise MissingError(f"{path} is not there: start a study with dvae search --storage {shown(url)}")
+        engine = {"connect_args": {"timeout": SQLITE_PATIENCE}}
+    elif url.startswith("postgresql://"):  # our driver is the current one
+        url = url.replace("postgresql://", "postgresql+psycopg://", 1)
+    elif "://" not in url:
+        raise StudyError(f"{url!r} is no storage: give sqlite:///FILE.db or postgresql://USER@HOST/DATABASE")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # heartbeats, since 2021
+            # Whoever opens it writes a version into empty tables; of two at the same moment, either may fail.
+            storage = _again(
+                lambda: optuna.storages.RDBStorage(
+                    url,
+                    engine_kwargs=engine,
+                    heartbeat_interval=heartbeat,
+                    grace_period=heartbeat * MISSED_HEARTBEATS,
+                    skip_table_creation=not create,  # two that create them at the same moment would both fail
+                ),
+                OPENINGS,
+                sqlalchemy.exc.IntegrityError,
+                sqlalchemy.exc.ProgrammingError,
+            )
+        if url.startswith("sqlite:"):
+            _one_at_a_time(storage.engine)
+        return optuna.storages.get_storage(storage), storage.engine  # finished trials are read once
+    except ImportError as error:
+        raise MissingError(f"this storage needs a driver that is not installed ({error})") from None
+    except optuna.exceptions.StorageInternalError:
+        raise StudyError(f"{shown(url)} holds no studies") from None
+    except (sqlalchemy.exc.SQLAlchemyError, ValueError) as error:
+        raise StudyError(f"{shown(url)} cannot be opened: {_first_line(error)}") from None
+
+
+def _again(work: Callable[[], T], attempts: int, *errors: type[Exception]) -> T:
+    """Does `work`, after each of these errors again, a little later each time; the last error is raised."""
+    for attempt in range(attempts - 1):
+        try:
+            return work()
+        except errors:
+            time.sleep(0.05 * 2**attempt * (0.5 + random.random()))
+    return work()
+
+
+def _one_at_a_time(engine: Any) -> None:
+    """Lets every transaction of SQLite hold the file from its beginning.
+
+    Python's driver begins one at the first write: two processes could both read that a trial waits, and both take it.
+    """
+    from sqlalchemy import event
+
+    def connected(connection: Any, _: Any) -> None:
+        connection.isolation_level = None  # the driver begins nothing by itself
+
+    def begun(connection: Any) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    engine.dispose()  # connections made before know nothing of this
+    event.listen(engine, "connect", connected)
+    event.listen(engine, "begin", begun)
+
+
+def _first_line(error: Exception) -> str:
+    cause = error.__cause__ or error
+    return str(cause).splitlines()[0] if str(cause) else type(cause).__name__

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import base64
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from dvae.dag import Dag
+from dvae.explorer import Space
+from dvae.explorer.graph_view import common_frame, elements, film, frame, style_for, thumbnail
+from dvae.explorer.walks import changes
+
+
+def split(drawn: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Nodes and edges of a drawing, its corners left out."""
+    nodes = [item for item in drawn if "node" in item["data"]]
+    return nodes, [item for item in drawn if "source" in item["data"]]
+
+
+def test_a_drawing_holds_every_node_and_edge(any_space: Space) -> None:
+    style = style_for(any_space.task)
+    for dag in any_space.known.dags[:10]:
+        nodes, edges = split(elements(dag, style, any_space.task))
+        assert [node["data"]["full"] for node in nodes] == [f"{n}: {label}" for n, label in enumerate(dag.types)]
+        assert sorted((edge["data"]["from"], edge["data"]["to"]) for edge in edges) == list(dag.edges)
+        identifiers = [item["data"]["id"] for item in nodes + edges]
+        assert len(set(identifiers)) == len(identifiers)
+
+
+def test_everything_lies_between_the_corners(enas: Space) -> None:
+    style = style_for(enas.task)
+    drawn = elements(enas.known.dags[0], style, enas.task)
+    (low, high) = [item["position"] for item in drawn if item.get("classes") == "corner"]
+    for node in split(drawn)[0]:
+        half = node["data"]["width"] / 2
+        assert low["x"] <= node["position"]["x"] - half + 1e-6
+        assert node["position"]["x"] + half <= high["x"] + 1e-6
+
+
+def test_a_tower_lies_down(enas: Space, asia: Space) -> None:
+    tall = frame(enas.known.dags[0], style_for(enas.task), enas.task)
+    assert tall.width > tall.height
+    (first, *_, last) = [tall.centres[node] for node in range(8)]
+    assert first[0] < last[0]
+    fan = Dag(("A", "S", "T", "L", "B", "E", "X", "D"), tuple((0, child) for child in range(1, 8)))
+    flat = frame(fan, style_for(asia.task), asia.task)
+    assert flat.width > flat.height
+    assert all(flat.centres["A"][1] < flat.centres[child][1] for child in fan.types[1:])
+
+
+def test_small_pictures_of_networks_keep_their_variables_in_place(asia: Space) -> None:
+    def circles(dag: Dag) -> set[tuple[str, str, str]]:
+        root = ElementTree.fromstring(base64.b64decode(thumbnail(dag, asia.task).partition(",")[2]))
+        found = [item for item in root.iter() if item.tag.endswith("circle")]
+        return {(item.get("cx", ""), item.get("cy", ""), item.get("fill", "")) for item in found}
+
+    assert circles(asia.known.dags[0]) == circles(asia.known.dags[1])
+
+
+def test_edges_that_pass_nodes_are_routed_around_them(enas: Space) -> None:
+    dag = Dag(("input", "conv3", "sep3", "output"), ((0, 1), (1, 2), (2, 3), (0, 3)))
+    _, edges = split(elements(dag, style_for(enas.task), enas.task))
+    by_ends = {(edge["data"]["from"], edge["data"]["to"]): edge for edge in edges}
+    assert "routed" in by_ends[0, 3]["classes"]
+    assert len(by_ends[0, 3]["data"]["weights"].split()) == len(by_ends[0, 3]["data"]["distances"].split()) >= 2
+    assert "routed" not in by_ends[1, 2]["classes"]
+
+
+def test_a_film_keeps_its_nodes_in_place_and_marks_what_changed(asia: Space) -> None:
+    dags = [asia.known.dags[0], asia.known.dags[1], asia.known.dags[2]]  # sampled in one order of the variables
+    style = style_for(asia.task)
+    pictures = film(dags, style, asia.task)
+    where = [{n["data"]["label"]: n["position"] for n in split(picture)[0]} for picture in pictures]
+    assert where[0] == where[1] == where[2]
+    for before, after, picture in zip(dags, dags[1:], pictures[1:], strict=False):
+        found = changes(before, after, asia.task)
+        _, edges = split(picture)
+        assert sum("added" in edge["classes"] for edge in edges) == len(found.added)
+        assert sum("removed" in edge["classes"] for edge in edges) == len(found.removed)
+    assert not any(item.get("classes") in ("changed", "added") for item in pictures[0])
+
+
+def test_dags_that_contradict_each_other_have_no_common_frame(asia: Space) -> None:
+    style = style_for(asia.task)
+    one, other = Dag(("A", "S"), ((0, 1),)), Dag(("S", "A"), ((0, 1),))
+    assert common_frame([one, other], style, asia.task) is None
+    assert [len(split(picture)[1]) for picture in film([one, other], style, asia.task)] == [1, 1]
+
+
+def test_dags_of_different_sizes_share_a_frame_by_position(pipelines: Space) -> None:
+    sizes = {len(dag) for dag in pipelines.known.dags}
+    shared = common_frame(pipelines.known.dags[:12], style_for(pipelines.task), pipelines.task)
+    assert shared is not None
+    assert len(shared.centres) == max(len(dag) for dag in pipelines.known.dags[:12]) <= max(sizes)
+
+
+def test_names_of_two_kinds_cannot_be_told_apart(asia: Space) -> None:
+    twice = Dag(("A", "A"), ())  # no network: its nodes go by position
+    assert common_frame([asia.known.dags[0], twice], style_for(asia.task), asia.task) is None
+
+
+def test_a_frame_has_a_route_for_every_edge(any_space: Space) -> None:
+    dag = any_space.known.dags[1]
+    assert len(frame(dag, style_for(any_space.task), any_space.task).routes) == len(dag.edges)
+
+
+@pytest.mark.parametrize("label", ["<script>alert(1)</script>", '"><img src=x>', "a&b", "\u202e", "\x00"])
+def test_a_thumbnail_is_a_picture_whatever_the_labels(pipelines: Space, label: str) -> None:
+    address = thumbnail(Dag((label, "b"), ((0, 1),)), pipelines.task)
+    kind, _, data = address.partition(";base64,")
+    assert kind == "data:image/svg+xml"
+    root = ElementTree.fromstring(base64.b64decode(data))
+    assert not [item for item in root.iter() if item.tag.endswith(("script", "img", "image"))]

@@ -1,0 +1,149 @@
+"""Reports: numbers beside what was published, what is missing named, and one page that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import re
+import shutil
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from dvae.cli.predict import PUBLISHED
+from dvae.errors import MissingError
+from dvae.files import read_json
+from dvae.paper import Preset, Workshop, published, stages_of, write_report
+from dvae.paper.report import numbers
+from dvae.paper.tables import NOT_RUN, Results, search_table, smoothness_table, table1, table2, table3
+from dvae.reports import report
+from dvae.reports.document import Document, Heading, Items, Paragraph, Table
+from dvae.reports.html import to_html
+from dvae.reports.markdown import to_markdown
+from dvae.reports.numbers import Spread, share_words, time_words
+
+REQUESTS = re.compile(r"""(src|href)\s*=\s*["'](?!data:|#)|url\(\s*["']?(?!#)|@import|<script|<link|<iframe""")
+
+
+@pytest.fixture(scope="module")
+def page(tiny_run: Path) -> str:
+    return write_report(tiny_run).read_text()
+
+
+def test_the_page_asks_for_nothing_from_elsewhere(page: str) -> None:
+    assert REQUESTS.search(page) is None
+    pictures = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', page)
+    assert len(pictures) == 15
+    for picture in pictures:
+        text = base64.b64decode(picture).decode()
+        assert REQUESTS.search(text.replace('xlink:href="#', "")) is None
+        ElementTree.fromstring(text)
+
+
+def test_the_page_says_what_it_is_and_what_is_missing(page: str) -> None:
+    assert "its numbers mean nothing" in page
+    assert "NOT the paper" in page  # the architectures are made up
+    assert "scores from one-hot features" in page  # of Table 2, which was not run
+    assert "Not run yet" in page
+
+
+def test_every_figure_is_there_as_svg_and_png_with_a_caption(page: str, tiny_run: Path) -> None:
+    drawn = sorted(path.name for path in (tiny_run / "figures").iterdir())
+    assert len(drawn) == 30
+    assert {path.split(".")[0] for path in drawn} >= {"circle_dvae", "grid_bn_svae", "map_enas", "search_bn", "cost"}
+    assert page.count("<figcaption>") == 15
+
+
+def test_the_text_names_pictures_beside_it(page: str, tiny_run: Path) -> None:
+    text = (tiny_run / "report.md").read_text()
+    for place in re.findall(r"!\[[^]]*\]\(([^)]+)\)", text):
+        assert (tiny_run / place).is_file()
+
+
+def test_numbers_for_programs_are_those_of_the_stages(page: str, tiny_run: Path, tiny: Preset) -> None:
+    found = read_json(tiny_run / "results.json")
+    assert found == numbers(Workshop(tiny_run), tiny)
+    assert isinstance(found, dict)
+    assert (found["preset"], found["planned"]) == ("tiny", len(stages_of("all", tiny)))
+    assert found["done"] == len(found["stages"]) < found["planned"]
+
+
+def test_tables_have_our_rows_and_the_papers_in_turn(tiny_run: Path, tiny: Preset) -> None:
+    results = Results(Workshop(tiny_run), tiny)
+    table = table1(results, "enas")
+    assert table is not None
+    assert [row[0] for row in table.rows] == ["D-VAE", "published", "S-VAE", "published"]
+    assert table.quiet == {1, 3}
+    assert table.rows[1][1] == "99.96"
+    ablations = table3(results)
+    assert ablations is not None
+    assert [row[0] for row in ablations.rows[::2]] == ["D-VAE (SMP)", "D-VAE (fast)", "D-VAE", "S-VAE"]
+    assert ablations.rows[1][6:8] == ("0.455 ± 0.002", "0.885 ± 0.001")
+    partly = table2(results, "enas")
+    assert partly is not None
+    assert table2(results, "bn") is None
+    assert search_table(results, "bn") is not None
+    assert smoothness_table(results) is not None
+
+
+def test_a_model_without_a_result_is_shown_as_not_run(tiny_run: Path, tiny: Preset, tmp_path: Path) -> None:
+    for folder in (tiny_run / "stages").glob("evaluate-enas6-dvae-0-*"):
+        shutil.copytree(folder, tmp_path / "stages" / folder.name)
+    table = table1(Results(Workshop(tmp_path), tiny), "enas")
+    assert table is not None
+    assert [row[-1] for row in table.rows] == ["1", "", NOT_RUN, ""]
+    assert table1(Results(Workshop(tmp_path), tiny), "bn") is None
+
+
+def test_published_numbers_are_the_same_in_both_places() -> None:
+    for space, task in (("enas", "enas6"), ("bn", "asia")):
+        ours = {name: (row.rmse, row.r) for name, row in published.PREDICTIVE[space].items()}
+        assert ours == PUBLISHED[task]
+
+
+def test_a_share_shows_its_interval_or_the_spread_of_its_seeds() -> None:
+    one = {"value": 0.5, "low": 0.4, "high": 0.6}
+    assert share_words([one]) == "50.00 (40.00–60.00)"
+    assert share_words([one, {**one, "value": 0.6}]) == "55.00 ± 7.07"
+    assert share_words([{"value": 0.3, "low": None, "high": None}]) == "30.00"
+    assert share_words([None]) == "–"
+    assert Spread((1.0,)).words(2) == "1.00"
+    assert [time_words(seconds) for seconds in (30, 600, 36_000)] == ["30 s", "10.0 min", "10.0 h"]
+
+
+def test_words_are_escaped_in_html_and_in_tables_of_markdown(tmp_path: Path) -> None:
+    table = Table("a < b", ("x", "y"), (("<i>", "1|2"),), quiet=frozenset({0}))
+    document = Document("T & T", (Heading("One"), Paragraph("mind", warning=True), Items(("<b>",)), table))
+    text = to_html(document)
+    assert "T &amp; T" in text
+    assert "<td>&lt;i&gt;</td>" in text
+    assert '<p class="warning">mind</p>' in text
+    assert "| *<i>* | *1\\|2* |" in to_markdown(document, tmp_path)
+
+
+def test_a_trained_run_has_a_page_too(tiny_run: Path, tmp_path: Path) -> None:
+    from dvae.models import build
+    from dvae.tasks import EnasTask
+    from dvae.training import fit
+
+    task = EnasTask(3)
+    fit(
+        build("dvae", task, hidden=8, latent=3),
+        task.sample(30, 0),
+        epochs=2,
+        run=tmp_path,
+        device="cpu",
+        progress=False,
+    )
+    text = report(tmp_path).read_text()
+    assert REQUESTS.search(text) is None
+    assert "dvae on enas3" in text
+    assert "Not measured yet" in text
+    assert text.count("<figcaption>") == 2
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(MissingError, match="holds no run"):
+        report(tmp_path)
+    with pytest.raises(MissingError, match="holds no reproduction"):
+        write_report(tmp_path)
