@@ -8,7 +8,7 @@ import torch
 from dag_strategies import renumbered
 from dvae.dag import Dag
 from dvae.errors import ConfigError
-from dvae.evaluation import clustered_proportion, reconstruction
+from dvae.evaluation import clustered_proportion, common, reconstruction
 from dvae.evaluation.reconstruction import same_graphs
 from dvae.tasks import BayesNetTask, EnasTask, GenericTask, Task
 from evaluation.scripted import ScriptedVae
