@@ -17,7 +17,7 @@ ROOMS = (
     *("dag", "bayesnet", "tasks", "data", "models", "training", "regression", "evaluation"),
     *("strategies", "studies", "figures", "reports", "explorer", "paper", "cli"),
 )
-OPEN_TO_ALL = {"errors", "config", "files", "progress", "logs", "provenance", "wiring"}
+OPEN_TO_ALL = {"errors", "config", "files", "progress", "logs", "provenance", "registry", "devices", "extras", "wiring"}
 DOORS = {"__init__", "__main__"}  # the package's face, which may import anything
 PLACE = {room: float(place) for place, room in enumerate(ROOMS)}
 PLACE |= {"compat": PLACE["models"] + 0.5, "nas": PLACE["studies"]}  # nas and studies do not know each other
