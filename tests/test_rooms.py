@@ -15,7 +15,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "dvae"
 
 ROOMS = (
     *("dag", "data", "regression", "bayesnet", "tasks", "models", "training", "evaluation"),
-    *("strategies", "studies", "figures", "reports", "explorer", "paper", "cli"),
+    *("strategies", "studies", "figures", "reports", "runs", "explorer", "paper", "cli"),
 )
 OPEN_TO_ALL = {"errors", "config", "files", "progress", "logs", "provenance", "registry", "devices", "extras"}
 DOORS = {"__init__", "__main__"}  # the package's face, which may import anything

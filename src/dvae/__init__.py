@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from dvae.dag import Dag, DagBatch
     from dvae.errors import DvaeError
     from dvae.models import VAE, load
+    from dvae.runs import Run, fit
     from dvae.studies.driver import search
-    from dvae.training import fit
 
 _HOMES = {
     "Dag": "dvae.dag",
@@ -24,7 +24,8 @@ _HOMES = {
     "DvaeError": "dvae.errors",
     "VAE": "dvae.models",
     "load": "dvae.models",
-    "fit": "dvae.training",
+    "Run": "dvae.runs",
+    "fit": "dvae.runs",
     "search": "dvae.studies",
 }
 _ROOMS = ("compat", "data", "evaluation", "figures", "models", "nas", "strategies", "studies", "tasks")
@@ -34,6 +35,7 @@ __all__ = [
     "Dag",
     "DagBatch",
     "DvaeError",
+    "Run",
     "compat",
     "data",
     "evaluation",

@@ -119,6 +119,11 @@ def parse_override(text: str) -> tuple[str, object]:
 
 def read_toml(cls: type[T], path: str | os.PathLike[str]) -> T:
     """Reads a `cls` from a TOML file; every error names the file."""
+    return from_mapping(cls, load_toml(path), str(path))
+
+
+def load_toml(path: str | os.PathLike[str]) -> dict[str, object]:
+    """The values of a TOML file; every error names the file."""
     try:
         text = Path(path).read_bytes().decode("utf-8")
     except FileNotFoundError:
@@ -129,12 +134,11 @@ def read_toml(cls: type[T], path: str | os.PathLike[str]) -> T:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise FormatError.at(path, line, "not UTF-8 text") from None
     try:
-        mapping = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         problem, found = str(error), re.search(r" \(at line (\d+), ", str(error))
         line = int(found[1]) if found else text.count("\n") + 1  # otherwise "at end of document"
         raise FormatError.at(path, line, f"not TOML: {problem}") from None
-    return from_mapping(cls, mapping, str(path))
 
 
 def to_toml(config: DataclassInstance) -> str:

@@ -27,6 +27,14 @@ class TaskError(DvaeError, ValueError):
     """An unknown task, or a DAG that does not belong to the task."""
 
 
+class MisfitError(TaskError):
+    """A DAG, one of several, that does not belong to the task; `problem` goes on from "the DAG"."""
+
+    def __init__(self, number: int, problem: str) -> None:
+        super().__init__(f"DAG {number} {problem}")
+        self.number, self.problem = number, problem
+
+
 class ConfigError(DvaeError, ValueError):
     """A setting that is unknown, of the wrong type or out of range."""
 

@@ -12,7 +12,6 @@ import pytest
 import torch
 from typer.testing import Result
 
-from dvae.config import read_toml
 from dvae.dag import load_jsonl
 
 from .conftest import TINY, Call, Refused
@@ -65,7 +64,7 @@ def test_data_writes_samples_and_data_sets(call: Call, tmp_path: Path, pipelines
 
 
 def test_a_run_keeps_its_settings_and_is_resumed_with_nothing_else(call: Call, pipelines: Path, tmp_path: Path) -> None:
-    from dvae.cli.runs import RunConfig
+    from dvae.runs import Run
 
     run = tmp_path / "run"
     first = answer(
@@ -74,11 +73,11 @@ def test_a_run_keeps_its_settings_and_is_resumed_with_nothing_else(call: Call, p
     )  # fmt: skip
     assert first["ended"] == "epochs"
     assert first["epochs"] == 1
-    settings = read_toml(RunConfig, run / "run.toml")
+    settings = Run.open(run).config
     assert settings.task == f"file:{pipelines}"
     assert (settings.model.hidden, settings.model.noise_scale, settings.training.seed) == (10, 0.01, 5)
     assert answer(call("train", "--run", run, "--resume", "--epochs", 3, "--json"))["epochs"] == 3
-    assert read_toml(RunConfig, run / "run.toml").training.epochs == 3
+    assert Run.open(run).config.training.epochs == 3
     done = call("train", "--run", run, "--resume")
     assert done.exit_code == 0
     assert "What to try next" in done.stderr

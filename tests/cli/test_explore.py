@@ -11,9 +11,10 @@ import sys
 import urllib.request
 from pathlib import Path
 
-from dvae.cli import explore, runs
+from dvae.cli import explore
 from dvae.dag import load_jsonl
 from dvae.models import load
+from dvae.runs import Run
 
 from .conftest import Call, Refused, hear_ctrl_c
 
@@ -54,20 +55,20 @@ def test_what_cannot_be_explored_is_said(refused: Refused, run: Path, tmp_path: 
 
 def test_the_map_shows_the_runs_data_or_what_can_be_had(run: Path, pipelines: Path, tmp_path: Path) -> None:
     vae = load(run)
-    known, source = explore._known(run, vae, 1000)
+    known, source = explore.known_dags(Run.open(run), vae, 1000)
     assert source == "the run's data"
     assert sorted(map(str, known.dags)) == sorted(str(item.dag) for item in load_jsonl(pipelines))
 
     bare = tmp_path / "bare"  # a model without its run
     vae.save(bare)
-    assert explore._known(bare, load(bare), 7)[1].startswith("the task's data")
+    assert explore.known_dags(Run.open(bare), load(bare), 7)[1].startswith("the run's data")
 
     moved = tmp_path / "moved"  # a run whose file is gone
     shutil.copytree(run, moved)
-    settings = (moved / runs.FILE).read_text().replace(str(pipelines), str(tmp_path / "gone.jsonl"))
-    (moved / runs.FILE).write_text(settings)
+    settings = (moved / "run.toml").read_text().replace(str(pipelines), str(tmp_path / "gone.jsonl"))
+    (moved / "run.toml").write_text(settings)
     (moved / "task.json").write_text((moved / "task.json").read_text().replace(str(pipelines), str(tmp_path / "gone")))
-    known, source = explore._known(moved, load(moved), 15)
+    known, source = explore.known_dags(Run.open(moved), load(moved), 15)
     assert source.startswith("sampled from the model, since its data are not there")
     assert len(known) == 15
     assert not known.scored

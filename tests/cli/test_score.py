@@ -9,7 +9,6 @@ import pytest
 
 from dvae.bayesnet.discrete import DiscreteData
 from dvae.bayesnet.scores import SCORE_NAMES, NetworkScores
-from dvae.config import read_toml
 from dvae.dag import Dag, write_jsonl
 from dvae.tasks import get
 
@@ -123,7 +122,7 @@ def test_bnlearns_rows_are_asked_for(
 def test_a_table_is_a_task_to_train_on(
     call: Call, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dvae.cli.runs import RunConfig
+    from dvae.runs import Run
 
     monkeypatch.chdir(table.parent)
     run = tmp_path / "run"
@@ -131,7 +130,7 @@ def test_a_table_is_a_task_to_train_on(
     result = call("train", "--task", "bn:my.csv", "--order", "three, one,two", "--run", run, *few)
     assert result.exit_code == 0, result.stderr
     assert "no order" not in result.stderr
-    assert read_toml(RunConfig, run / "run.toml").task == f"bn:{table}?order=three,one,two"
+    assert Run.open(run).config.task == f"bn:{table}?order=three,one,two"
     assert json.loads((run / "task.json").read_text())["variables"] == ["three", "one", "two"]
     monkeypatch.chdir(tmp_path.parent)
     table.rename(table.with_name("gone.csv"))
@@ -140,13 +139,13 @@ def test_a_table_is_a_task_to_train_on(
 
 
 def test_an_estimated_order_is_told_and_kept(call: Call, table: Path, tmp_path: Path) -> None:
-    from dvae.cli.runs import RunConfig
+    from dvae.runs import Run
 
     run = tmp_path / "run"
     result = call("train", "--task", f"bn:{table}", "--run", run, "--size", 30, "--epochs", 1, *TINY)
     assert result.exit_code == 0, result.stderr
     assert "no order" in result.stderr
-    task = read_toml(RunConfig, run / "run.toml").task
+    task = Run.open(run).config.task
     assert task.startswith(f"bn:{table}?order=")
     again = call("train", "--run", run, "--resume", "--epochs", 2)
     assert again.exit_code == 0, again.stderr

@@ -43,7 +43,8 @@ def data(
 
     Try: dvae data asia --size 20000, or dvae data enas6 --sample 100 --out some.jsonl, or dvae data fetch cifar10
     """
-    from dvae.dag import ScoredDag, write_jsonl
+    from dvae.dag import DataSource, write_jsonl
+    from dvae.tasks import load_dataset
 
     if name == FETCH or what is not None:
         _fetch(name, what, json)
@@ -56,10 +57,9 @@ def data(
         batch = meaning.sample_batch(sample, seed)
         answers.give_dags(meaning.unbatch(batch), meaning.valid(batch).tolist(), out, None, json)
         return
-    whole = _dataset(path, meaning, size, seed)
+    whole = load_dataset(meaning, DataSource(None if path is None else str(path), size, seed))
     if out is not None:
-        items = zip(whole.everything.dags, whole.everything.scores, strict=True)
-        count = write_jsonl(out, (ScoredDag(dag, score) for dag, score in items))
+        count = write_jsonl(out, whole.everything)
         if json:
             answers.print_json({"count": count, "file": str(out)})
         else:
@@ -85,14 +85,6 @@ def _fetch(name: str, what: str | None, as_json: bool) -> None:
         answers.print_json({"folder": str(folder)})
     else:
         answers.remark(f"CIFAR-10 is in {folder}")
-
-
-def _dataset(path: Path | None, task: Task, size: int | None, seed: int) -> Dataset:
-    from dvae.dag import Dataset
-
-    if path is None:
-        return task.dataset(size=size, seed=seed)
-    return Dataset.split(str(path), inputs.read_dags(path, task), size)
 
 
 def _facts(whole: Dataset, task: Task) -> dict[str, object]:

@@ -34,12 +34,12 @@ def decode(
     """
     import torch
 
-    from dvae.cli import latents, runs
+    from dvae.runs import Run, latents
 
     answers.check_outputs(out, draw)
     if greedy and copies > 1:
         raise ConfigError("greedy decoding gives the same DAG every time; add --sample to get different copies")
-    vae = runs.load_model(run, device)
+    vae = Run.open(run).model(device)
     vectors = torch.from_numpy(latents.read(file, vae.config.latent))
     batch = vae.decode_batch(vectors, greedy=greedy, copies=copies, seed=seed, valid=valid)
     answers.give_dags(vae.task.unbatch(batch), vae.task.valid(batch).tolist(), out, draw, json)

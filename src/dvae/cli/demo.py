@@ -11,10 +11,10 @@ from dvae.cli import answers, options
 from dvae.errors import CheckpointError
 
 if TYPE_CHECKING:
-    from dvae.cli.runs import RunConfig
     from dvae.dag import Dataset
     from dvae.evaluation import Evaluation
     from dvae.models import VAE
+    from dvae.runs import Run, RunConfig
     from dvae.training import FitResult
 
 INTERRUPTED = 130
@@ -45,29 +45,23 @@ def demo(
     """
     import torch
 
-    from dvae import evaluation, tasks
-    from dvae.files import write_json
-    from dvae.reports import report
-
     # So small a model gains little from a second thread, and loses much where another program wants the core.
     torch.set_num_threads(1)
     settings = _settings(minutes)
-    task = tasks.get(settings.task)
     answers.remark(f"Bayesian networks over the 8 variables of Asia: drawing {settings.size:,} at random ...")
-    data = settings.dataset(task)
-    vae, result = _trained(run, settings, data, fresh)
+    opened, result = _trained(run, settings, fresh)
     if result.ended == "interrupted":
         answers.remark("Stopped; start the demo again and it goes on from here.")
         raise typer.Exit(INTERRUPTED)
+    vae, data = opened.model(), opened.dataset
     answers.remark(f"How good is it? On {TEST_NETWORKS} test networks it has not seen, and on the prior:")
-    measured = evaluation.evaluate(
-        vae, data, test_limit=TEST_NETWORKS, encodings=5, decodings=5, prior_latents=PRIOR_LATENTS,
+    measured = opened.evaluate(
+        test_limit=TEST_NETWORKS, encodings=5, decodings=5, prior_latents=PRIOR_LATENTS,
         prior_decodings=PRIOR_DECODINGS, progress=True,
     )  # fmt: skip
-    write_json(run / "evaluation.json", measured.to_mapping())
     pictures = _draw(run, vae, data)
     found = _searched(run, vae, data)
-    page = report(run)
+    page = opened.report()
     if json:
         files = [str(picture) for picture in pictures]
         answer = {"run": str(run), "pictures": files, "report": str(page), "search": found}
@@ -81,8 +75,8 @@ def demo(
 
 def _settings(minutes: float) -> RunConfig:
     """Small enough for one core; noise and KL weight are the paper's."""
-    from dvae.cli.runs import RunConfig
     from dvae.models import ModelConfig
+    from dvae.runs import RunConfig
     from dvae.training import TrainingConfig
 
     return RunConfig(
@@ -100,41 +94,31 @@ def _settings(minutes: float) -> RunConfig:
     )
 
 
-def _trained(run: Path, settings: RunConfig, data: Dataset, fresh: bool) -> tuple[VAE, FitResult]:
-    """A trained model; what an earlier demo in the folder has trained counts."""
-    from dvae import tasks
-    from dvae.cli import runs
-    from dvae.training import fit
+def _trained(folder: Path, settings: RunConfig, fresh: bool) -> tuple[Run, FitResult]:
+    """A trained run; what an earlier demo in the folder has trained counts."""
+    from dvae.runs import Run
+    from dvae.runs.config import FILE, check_resumable
 
-    if fresh:
-        runs.forget(run)
-    resume = (run / runs.FILE).is_file()
+    resume = (folder / FILE).is_file() and not fresh
     if resume:
-        runs.check_resumable(run, runs.read(run), settings)
-        answers.remark(f"Going on with the model in {run} (to start over: dvae demo --run {run} --fresh).")
+        run = Run.open(folder)
+        check_resumable(folder, run.config, settings)
+        answers.remark(f"Going on with the model in {folder} (to start over: dvae demo --run {folder} --fresh).")
     else:
-        runs.check_free(run)
+        if fresh and (folder / FILE).is_file():
+            Run.open(folder).clear()
+        run = Run.create(folder, config=settings)
         answers.remark(f"Training a small D-VAE for {settings.training.epochs} epochs; Ctrl-C stops and keeps it.")
-    runs.write(run, settings)
-    while True:
-        vae = settings.new_model(tasks.get(settings.task))
-        try:
-            return vae, fit(
-                vae,
-                data.train,
-                config=settings.training,
-                run=run,
-                resume=resume,
-                device="auto",
-                progress=True,
-            )
-        except CheckpointError as error:
-            if not resume:
-                raise
-            answers.remark(f"The earlier demo cannot be continued ({error}); starting over.")
-            runs.forget(run)
-            runs.write(run, settings)
-            resume = False
+    limits: dict[str, Any] = {"epochs": settings.training.epochs, "time_budget": settings.training.time_budget}
+    try:
+        return run, run.fit(resume=resume, progress=True, **limits)
+    except CheckpointError as error:
+        if not resume:
+            raise
+        answers.remark(f"The earlier demo cannot be continued ({error}); starting over.")
+        run.clear()
+        run = Run.create(folder, config=settings)
+        return run, run.fit(progress=True)
 
 
 def _draw(run: Path, vae: VAE, data: Dataset) -> list[Path]:

@@ -23,10 +23,11 @@ def draw(
     from itertools import islice
 
     from dvae.dag import load_jsonl
+    from dvae.tasks import read_dags
 
     answers.check_outputs(None, picture)
     if task is not None or file.suffix == ".txt":
-        items = inputs.read_dags(file, inputs.task_of_file(file, task))
+        items = read_dags(inputs.task_of_file(file, task), file)
     else:
         items = load_jsonl(file)
     items = list(islice(items, limit))

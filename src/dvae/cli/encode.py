@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dvae.cli import answers, inputs, options
+from dvae.cli import answers, options
 
 
 def encode(
@@ -23,11 +23,12 @@ def encode(
 
     Without --out, one JSON object a line is printed. Try: dvae encode runs/asia my.jsonl --out latents.npz
     """
-    from dvae.cli import latents, runs
+    from dvae.runs import Run, latents
+    from dvae.tasks import read_dags
 
     answers.check_ending(out, latents.ENDINGS, "a list of latents")
-    vae = runs.load_model(run, device)
-    posterior = vae.encode([item.dag for item in inputs.read_dags(file, vae.task)])
+    vae = Run.open(run).model(device)
+    posterior = vae.encode([item.dag for item in read_dags(vae.task, file)])
     mean, logvar = (part.double().cpu().numpy() for part in posterior)
     if out is not None:
         latents.write(out, mean, logvar)

@@ -21,6 +21,7 @@ def evaluate(
         int | None, typer.Option(min=1, metavar="N", help="Measure on N test graphs only, drawn at random.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of all that is drawn.")] = 0,
+    data: options.MovedData = None,
     device: options.Device = "auto",
     json: options.Json = False,
 ) -> None:
@@ -28,14 +29,9 @@ def evaluate(
 
     Try: dvae evaluate runs/asia --test-limit 200
     """
-    from dvae import evaluation
-    from dvae.cli import runs
-    from dvae.files import write_json
+    from dvae.runs import Run
 
-    settings = runs.read(run)
-    vae = runs.load_model(run, device)
-    measured = evaluation.evaluate(vae, settings.dataset(vae.task), test_limit=test_limit, seed=seed, progress=True)
-    write_json(run / FILE, measured.to_mapping())
+    measured = Run.open(run, data=data).evaluate(test_limit=test_limit, seed=seed, device=device, progress=True)
     if json:
         answers.print_json(measured.to_mapping())
         return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import webbrowser
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,6 +15,7 @@ from dvae.progress import progress_bar
 if TYPE_CHECKING:
     from dvae.dag import DagSet
     from dvae.models import VAE
+    from dvae.runs import Run
 
 PORT = 8050
 
@@ -34,6 +34,7 @@ def explore(
         "127.0.0.1"
     ),
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
+    data: options.MovedData = None,
     device: options.Device = "auto",
 ) -> None:
     """Open a page on a trained model: its map of DAGs, to click, edit, walk and search.
@@ -41,12 +42,13 @@ def explore(
     Nothing is written and nothing is fetched; Ctrl-C ends it. Try: dvae explore runs/asia
     """
     from dvae import explorer
-    from dvae.cli import runs
+    from dvae.runs import Run
 
+    opened = Run.open(run, data=data)
     studies = [explorer.open_study(address) for address in study or []]
-    vae = runs.load_model(run, device)
+    vae = opened.model(device)
     with progress_bar("Reading the DAGs of the map"):
-        known, source = _known(run, vae, points)
+        known, source = known_dags(opened, vae, points)
     space = explorer.Space.of(vae, known, run.resolve().name, source)
     app = explorer.make_app(explorer.PageModel(space, studies), host=host)
     server = _server(app, host, port)
@@ -75,19 +77,13 @@ def _server(app: Any, host: str, port: int | None) -> Any:
         return explorer.make_server(app, host, 0)
 
 
-def _known(run: Path, vae: VAE, points: int) -> tuple[DagSet, str]:
+def known_dags(run: Run, vae: VAE, points: int) -> tuple[DagSet, str]:
     """The DAGs of the map and where they come from: the run's data or, where they are gone, samples."""
-    from dvae.cli import runs
     from dvae.dag import DagSet
 
+    source = "the run's data"
     try:
-        if (run / runs.FILE).is_file():
-            settings = runs.read(run)
-            dataset = settings.dataset(vae.task)
-            source = "the run's data"
-        else:
-            dataset, source = vae.task.dataset(size=points), "the task's data"
-        whole = dataset.everything
+        whole = run.dataset.everything
     except DvaeError as error:
         try:
             dags = vae.task.sample(points, seed=0)
@@ -97,6 +93,6 @@ def _known(run: Path, vae: VAE, points: int) -> tuple[DagSet, str]:
             source = f"sampled from the model, since its data are not there: {error}"
         whole = DagSet.of(dags)
     if not len(whole):
-        raise MissingError(f"{run}: there are no DAGs to draw a map of")
+        raise MissingError(f"{run.folder}: there are no DAGs to draw a map of")
     shown = DagSet(whole.dags[:points], whole.scores[:points])
     return shown, source + (f", the first {points:,} of {len(whole):,}" if len(whole) > points else "")

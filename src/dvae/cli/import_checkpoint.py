@@ -22,19 +22,20 @@ def import_checkpoint(
     Try: dvae import-checkpoint model_checkpoint100.pth runs/original --original dvae --task enas6
     """
     from dvae import compat
-    from dvae.cli import runs
+    from dvae.runs import Run, RunConfig
+    from dvae.runs.run import check_free
 
-    runs.check_free(run)
+    check_free(run)
     name = inputs.task_name(task)
-    meaning = inputs.get_task(name)
+    space = inputs.get_task(name)
     state = compat.read_original(file)
-    vae = compat.from_original(original, state, meaning.num_types, meaning.max_nodes, task=meaning)
+    vae = compat.from_original(original, state, space.num_types, space.max_nodes, task=space)
+    Run.create(run, space, config=RunConfig(name, model=vae.config))
     vae.save(run)
-    runs.write(run, runs.RunConfig(name, model=vae.config))
     facts = {
         "run": str(run),
         "model": vae.config.name,
-        "task": meaning.name,
+        "task": space.name,
         "hidden": vae.config.hidden,
         "latent": vae.config.latent,
         "parameters": sum(parameter.numel() for parameter in vae.parameters()),

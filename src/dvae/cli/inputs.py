@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dvae.errors import DagError, FormatError, TaskError
+from dvae.errors import FormatError, TaskError
 
 if TYPE_CHECKING:
-    from dvae.dag import ScoredDag
     from dvae.tasks import Task
 
 FILE_ENDINGS = (".jsonl", ".json", ".gz", ".txt")
@@ -57,27 +55,3 @@ def task_of_file(path: Path, task: str | None) -> Task:
     if path.suffix == ".txt":
         raise TaskError(f"{path}: the original text format needs its task: add --task enas6 or --task asia")
     return get_task(f"file:{path}")
-
-
-def read_dags(path: Path, task: Task) -> list[ScoredDag]:
-    """The DAGs of a file; the error names the line of the first that `task` cannot hold."""
-    items = task.read(path)
-    try:
-        task.batch([item.dag for item in items])
-    except (TaskError, DagError):
-        for place, item in enumerate(items):
-            try:
-                task.batch([item.dag])
-            except (TaskError, DagError) as error:
-                problem = str(error).replace("DAG 0 has", "the DAG has", 1)
-                raise FormatError.at(path, line_of(path, place), problem) from None
-        raise
-    return items
-
-
-def line_of(path: Path, place: int) -> int:
-    """The number of the line that holds the DAG at a place of the file."""
-    from dvae.dag.lines import numbered_lines
-
-    number, _ = next(islice(numbered_lines(path), place, None))
-    return number

@@ -379,6 +379,7 @@ def _timed_scores(
 
 def _architectures(path: Path, depth: int | None) -> list[ScoredDag]:
     """The architectures of a file; the error names the line of the first that is none, or is too deep."""
+    from dvae.dag.lines import line_of
     from dvae.nas import Architecture
     from dvae.tasks import EnasTask
 
@@ -389,7 +390,7 @@ def _architectures(path: Path, depth: int | None) -> list[ScoredDag]:
             if depth is not None and len(found) > depth:
                 raise DagError(f"the architecture has {len(found)} layers, the supernet {depth}")
         except DagError as error:
-            raise FormatError.at(path, inputs.line_of(path, place), str(error)) from None
+            raise FormatError.at(path, line_of(path, place), str(error)) from None
     return items
 
 

@@ -133,8 +133,9 @@ def _model(run: Path, scored: list[ScoredDag], seconds: float) -> VAE:
     from dvae.cli import runs
     from dvae.dag import write_jsonl
     from dvae.models import ModelConfig, storage
+    from dvae.runs import Run
     from dvae.tasks import EnasTask
-    from dvae.training import TrainingConfig, fit
+    from dvae.training import TrainingConfig
 
     folder, space = run / "model", run / "space.jsonl"
     if (folder / storage.WEIGHTS).is_file():
@@ -146,12 +147,10 @@ def _model(run: Path, scored: list[ScoredDag], seconds: float) -> VAE:
         task="enas6", data=str(space.absolute()), model=ModelConfig(hidden=64, latent=16, readout="sum"),
         training=TrainingConfig(epochs=400, batch_size=64, learning_rate=3e-3, time_budget=seconds),
     )  # fmt: skip
-    runs.write(folder, settings)
-    vae = settings.new_model(EnasTask(6))
-    resume = (folder / runs.CHECKPOINT).is_file()
-    train = settings.dataset(EnasTask(6)).train
-    fit(vae, train, config=settings.training, run=folder, resume=resume, device="auto", progress=True)
-    return vae
+    resume = (folder / runs.FILE).is_file()
+    opened = Run.open(folder) if resume else Run.create(folder, config=settings)
+    opened.fit(resume=resume, progress=True)
+    return opened.model()
 
 
 def _strategy() -> str:

@@ -18,6 +18,9 @@ Draw = Annotated[Path | None, typer.Option("--draw", metavar="PICTURE", help="Al
 Device = Annotated[
     Literal["auto", "cpu", "cuda"], typer.Option(help="Where to compute; auto takes a GPU if there is one.")
 ]
+MovedData = Annotated[
+    Path | None, typer.Option("--data", metavar="FILE", help="Where the run's data are now, if they have moved.")
+]
 TaskOfFile = Annotated[
     str | None,
     typer.Option("--task", help="The task of the DAGs, e.g. enas6 or asia; needed for the original .txt files."),
@@ -25,11 +28,6 @@ TaskOfFile = Annotated[
 
 
 def available(device: str) -> str:
-    """The torch device that the option `--device` means here."""
-    import torch
+    from dvae.devices import available_device
 
-    from dvae.errors import DeviceError
-
-    if device == "cuda" and not torch.cuda.is_available():
-        raise DeviceError("there is no CUDA device here; use --device cpu")
-    return "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
+    return available_device(device)

@@ -61,17 +61,12 @@ def predict(
 
     Try: dvae predict runs/enas6 --repeats 3
     """
-    from dvae import evaluation
-    from dvae.cli import runs
-    from dvae.files import write_json
+    from dvae.runs import Run
 
-    settings = runs.read(run)
-    vae = runs.load_model(run, device)
-    measured = evaluation.predictivity(
-        vae, settings.dataset(vae.task), preset=preset, repeats=repeats, train_limit=train_limit, seed=seed,
-        progress=True,
+    measured = Run.open(run).predictivity(
+        preset=preset, repeats=repeats, train_limit=train_limit, seed=seed,
+        device=device, progress=True,
     )  # fmt: skip
-    write_json(run / FILE, measured.to_mapping())
     if json:
         answers.print_json(measured.to_mapping())
         return

@@ -26,9 +26,9 @@ def sample(
 
     Try: dvae sample runs/asia --count 12 --draw new.svg --out new.jsonl
     """
-    from dvae.cli import runs
+    from dvae.runs import Run
 
     answers.check_outputs(out, draw)
-    vae = runs.load_model(run, device)
+    vae = Run.open(run).model(device)
     batch = vae.decode_batch(vae.prior(count, seed=seed), greedy=greedy, seed=seed, valid=valid)
     answers.give_dags(vae.task.unbatch(batch), vae.task.valid(batch).tolist(), out, draw, json)

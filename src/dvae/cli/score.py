@@ -56,12 +56,14 @@ def score(
 
 def _score_by_task(path: Path, name: str, as_json: bool) -> None:
     """Scores of a task that is not about Bayesian networks, if it has any."""
+    from dvae.tasks import read_dags
+
     task = inputs.get_task(inputs.task_name(name))
     try:
         task.scores([])
     except TaskError as error:
         raise TaskError(f"{name!r} scores nothing: {error}") from None
-    items = inputs.read_dags(path, task)
+    items = read_dags(task, path)
     scores = task.scores([item.dag for item in items])
     if as_json:
         for value in scores:
@@ -88,6 +90,7 @@ def _networks(path: Path, scores: NetworkScores, task: str) -> list[Dag]:
     """The networks of a file; the error names the line of the first that has other variables."""
     from dvae.bayesnet.structure import checked_order
     from dvae.bayesnet.tables import split_order
+    from dvae.dag.lines import line_of
     from dvae.tasks import BayesNetTask
 
     order = checked_order(split_order(task)[1] or scores.names, scores.names)
@@ -95,5 +98,5 @@ def _networks(path: Path, scores: NetworkScores, task: str) -> list[Dag]:
     for place, item in enumerate(items):
         problem = scores.problem(item.dag)
         if problem is not None:
-            raise FormatError.at(path, inputs.line_of(path, place), problem)
+            raise FormatError.at(path, line_of(path, place), problem)
     return [item.dag for item in items]

@@ -82,13 +82,14 @@ def search(
     Try: dvae search runs/asia --budget 200 --warm 5000 --draw best.svg
     """
     import dvae
-    from dvae.cli import inputs, runs
+    from dvae.cli import inputs
+    from dvae.runs import Run
     from dvae.studies.optuna_ledger import shown
     from dvae.studies.study import storage_of
 
     answers.check_outputs(out, draw)
-    settings = runs.read(run)
-    vae = runs.load_model(run, device)
+    opened = Run.open(run)
+    vae = opened.model(device)
     searched = vae.task if task is None else inputs.get_task(inputs.task_name(task))
     _check_same_space(vae, searched)
     url = storage or storage_of(run)
@@ -107,7 +108,7 @@ def search(
             strategy=strategy,
             storage=url,
             name=name,
-            warm=_warm(settings, searched, scored, warm),
+            warm=_warm(opened, searched, scored, warm),
             batch=batch,
             initial=initial,
             seed=seed,
@@ -145,7 +146,7 @@ def _warm(settings: Any, task: Task, score: Score, count: int) -> DagSet | None:
 
     if not count:
         return None
-    train = settings.dataset(task).train
+    train = settings.dataset.train
     dags, scores = train.dags[:count], train.scores[:count]
     if any(each is None for each in scores):
         if score == task.score:

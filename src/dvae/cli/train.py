@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from dvae.cli import answers, inputs, options
-from dvae.errors import ConfigError, DvaeError
+from dvae.errors import ConfigError
 
 if TYPE_CHECKING:
-    from dvae.cli.runs import RunConfig
+    from dvae.runs import Run
     from dvae.training import FitResult
 
 INTERRUPTED = 130
 ENDINGS = {
     "epochs": "all epochs done",
-    "early-stop": "stopped early: the loss fell no more",
-    "time-budget": "the time budget is used up",
+    "early-stop": "stopped early: the loss no longer fell",
+    "time-budget": "the time is used up",
     "interrupted": "interrupted",
 }
 
@@ -38,9 +35,18 @@ def train(
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option("--data", metavar="FILE", help="DAGs of the task, instead of its own data set."),
+        typer.Option("--data", metavar="FILE", help="DAGs to train on; with --resume, where the run's data are now."),
+    ] = None,
+    validation: Annotated[
+        str | None,
+        typer.Option(
+            "--validation", metavar="FILE|SHARE", help="DAGs to validate on: a file, or a share of the training DAGs."
+        ),
     ] = None,
     model: Annotated[str | None, typer.Option("--model", help="A name that `dvae models` lists.")] = None,
+    start: Annotated[
+        Path | None, typer.Option("--from", metavar="RUN", help="Start from the weights of another run.")
+    ] = None,
     preset: Annotated[
         str | None, typer.Option("--preset", help="paper, or original for the original code's settings.")
     ] = None,
@@ -53,18 +59,22 @@ def train(
         typer.Option("--set", metavar="KEY=VALUE", help="Any setting, e.g. model.hidden=128; may be repeated."),
     ] = None,
     epochs: Annotated[int | None, typer.Option("--epochs", help="How often to go through the data.")] = None,
-    batch_size: Annotated[int | None, typer.Option("--batch-size", help="Graphs in one step.")] = None,
+    batch: Annotated[int | None, typer.Option("--batch", "--batch-size", help="DAGs per step.")] = None,
+    hidden: Annotated[int | None, typer.Option("--hidden", help="Width of the model.")] = None,
+    latent: Annotated[int | None, typer.Option("--latent", help="Dimensions of the latent space.")] = None,
+    lr: Annotated[float | None, typer.Option("--lr", help="Learning rate.")] = None,
     size: Annotated[int | None, typer.Option("--size", help="How many DAGs to take or sample.")] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Of weights, order and noise.")] = None,
     data_seed: Annotated[int | None, typer.Option("--data-seed", help="Of the task's sampler.")] = None,
     device: options.Device = "auto",
-    devices: Annotated[int, typer.Option("--devices", min=1, help="Processes, one a device.")] = 1,
+    devices: Annotated[int, typer.Option("--devices", min=1, help="Processes, one per device.")] = 1,
     precision: Annotated[
         Literal["auto", "float32", "tf32", "bf16"] | None,
         typer.Option("--precision", help="Of matrix products."),
     ] = None,
+    minutes: Annotated[float | None, typer.Option("--minutes", help="Stop after so many minutes.")] = None,
     time_budget: Annotated[
-        float | None, typer.Option("--time-budget", metavar="SECONDS", help="Stop after so long.")
+        float | None, typer.Option("--time-budget", metavar="SECONDS", help="Stop after so many seconds.", hidden=True)
     ] = None,
     early_stop: Annotated[
         int | None,
@@ -78,51 +88,52 @@ def train(
 
     Try: dvae train --task asia --run runs/asia --size 20000 --epochs 5
     """
-    from dvae.cli import runs
-    from dvae.config import parse_override, read_toml, replace, with_overrides
-    from dvae.training import fit
+    from dvae.config import parse_override
+    from dvae.runs import Run
+    from dvae.runs.config import changed_config, check_resumable, config_file
+    from dvae.runs.run import check_free, is_helper_process
 
-    changes: dict[str, object] = {
-        "task": _ordered(task, order),
-        "data": None if data is None else str(data.absolute()),
+    settings: dict[str, Any] = {
         "size": size,
         "data_seed": data_seed,
+        "validation": _validation(validation),
         "model.name": model,
         **_preset(preset),
-        "training.epochs": epochs,
-        "training.batch_size": batch_size,
+        "hidden": hidden,
+        "latent": latent,
+        "learning_rate": lr,
+        "epochs": epochs,
+        "batch_size": batch,
         "training.seed": seed,
-        "training.precision": precision,
-        "training.time_budget": time_budget,
-        "training.early_stop": early_stop,
-        "training.tensorboard": tensorboard or None,
+        "precision": precision,
+        "time_budget": 60 * minutes if minutes is not None else time_budget,
+        "early_stop": early_stop,
+        "tensorboard": tensorboard or None,
     }
-    changes = {key: value for key, value in changes.items() if value is not None}
-    changes |= dict(parse_override(text) for text in set_ or ())
-    started = runs.read(run) if resume else None
-    if started is None and not _is_helper():
-        runs.check_free(run, "resume it with --resume, or choose another folder")
-    base = runs.RunConfig() if config is None else read_toml(runs.RunConfig, config)
-    settings = _about_something(with_overrides(started or base, changes, "settings"))
-    if started is not None:
+    settings = {key: value for key, value in settings.items() if value is not None}
+    settings |= dict(parse_override(text) for text in set_ or ())
+    if resume:
         if config is not None:
             raise ConfigError("--config does not go with --resume: the run has its own run.toml")
-        runs.check_resumable(run, started, settings)
-    meaning = inputs.get_task(settings.task)
-    settings = replace(settings, task=meaning.full_name)  # an order, once estimated, is the run's
-    graphs = meaning.batch(settings.dataset(meaning).train.dags)
-    vae = settings.new_model(meaning)
-    with _kept(run, settings):
-        result = fit(
-            vae, graphs, config=settings.training, run=run, resume=resume, device=device, devices=devices,
-            progress=True,
-        )  # fmt: skip
-    if _is_helper():
+        opened = Run.open(run, data=data)
+        if task is not None:
+            settings["task"] = _ordered(task, order)
+        check_resumable(run, opened.config, changed_config(opened.config, settings))
+        settings = {key: value for key, value in settings.items() if key != "task"}
+    else:
+        if not is_helper_process():
+            check_free(run, "resume it with --resume, or choose another folder")
+        base = None if config is None else config_file(config)
+        opened = Run.create(run, _ordered(task, order), data=data, config=base, start=start, **settings)
+        settings = {}
+    result = opened.fit(resume=resume, device=device, devices=devices, progress=True, **settings)
+    if is_helper_process():
         return
     if json:
-        answers.print_json({"run": str(run), "task": settings.task, "graphs": len(graphs), **_summary(result)})
+        count = len(opened.dataset.train)
+        answers.print_json({"run": str(run), "task": opened.config.task, "graphs": count, **_summary(result)})
     else:
-        _print(run, settings, result)
+        _print(opened, result)
     if result.ended == "interrupted":
         raise typer.Exit(INTERRUPTED)
 
@@ -138,15 +149,14 @@ def _ordered(task: str | None, order: str | None) -> str | None:
     return with_order(inputs.task_name(task), parse_order(order))
 
 
-def _about_something(settings: RunConfig) -> RunConfig:
-    """DAGs without a task are their own task."""
-    from dvae.config import replace
-
-    if settings.task:
-        return settings
-    if settings.data is None:
-        raise ConfigError("there is nothing to train on: give --task or --data, or a --config that names one")
-    return replace(settings, task=f"file:{settings.data}", data=None)
+def _validation(text: str | None) -> float | str | None:
+    """A share of the training DAGs, or the path of a file."""
+    if text is None:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return str(Path(text).absolute())
 
 
 def _preset(name: str | None) -> dict[str, object]:
@@ -155,31 +165,6 @@ def _preset(name: str | None) -> dict[str, object]:
     if name is not None and name not in PRESETS:
         raise ConfigError(f"there is no preset {name!r}; choose one of {', '.join(PRESETS)}")
     return {f"model.{key}": value for key, value in PRESETS[name or "paper"].items()}
-
-
-def _is_helper() -> bool:
-    """Whether this is one of the processes that --devices started, each with the same command."""
-    return os.environ.get("LOCAL_RANK", "0") != "0"
-
-
-@contextlib.contextmanager
-def _kept(run: Path, settings: RunConfig) -> Iterator[None]:
-    """run.toml, there before training starts; it goes again if training cannot even start."""
-    from dvae.cli import runs
-
-    if _is_helper():
-        yield
-        return
-    new_folder, new_run = not run.exists(), not (run / runs.FILE).exists()
-    runs.write(run, settings)
-    try:
-        yield
-    except DvaeError:
-        if new_run and not (run / runs.CHECKPOINT).exists():
-            (run / runs.FILE).unlink()
-            if new_folder:
-                run.rmdir()
-        raise
 
 
 def _summary(result: FitResult) -> dict[str, object]:
@@ -192,28 +177,30 @@ def _summary(result: FitResult) -> dict[str, object]:
     }
 
 
-def _print(run: Path, settings: RunConfig, result: FitResult) -> None:
+def _print(run: Run, result: FitResult) -> None:
     last = result.history[-1] if result.history else None
     loss = "no epoch was finished"
     if last is not None:
-        loss = f"{last['loss']:.4f} (reconstruction {last['nll']:.4f}, KL {last['kl']:.4f}), in nats a graph"
+        loss = f"{last['loss']:.4f} (reconstruction {last['nll']:.4f}, KL {last['kl']:.4f}), in nats per graph"
+    folder = run.folder
     answers.print_table(
         [
             ("ended", f"{ENDINGS[result.ended]}, after {answers.counted(result.epochs, 'epoch')}"),
             ("loss", loss),
             ("time", f"{result.seconds:.1f} s in all, {result.graphs_per_second:,.0f} graphs/s"),
-            ("kept in", str(run)),
+            ("kept in", str(folder)),
         ],
-        title=f"{settings.model.name} on {settings.task}",
+        title=f"{run.config.model.name} on {run.config.task}",
     )
     if result.ended == "interrupted":
-        answers.remark(f"Go on with:  dvae train --run {run} --resume")
+        answers.remark(f"Go on with:  dvae train --run {folder} --resume")
         return
     answers.remark("What to try next:")
-    answers.remark(f"  dvae evaluate {run}")
-    answers.remark(f"  dvae sample {run} --count 12 --valid --draw {run / 'samples.svg'}")
-    budget = settings.training.time_budget
+    answers.remark(f"  dvae evaluate {folder}")
+    answers.remark(f"  dvae sample {folder} --count 12 --valid --draw {folder / 'samples.svg'}")
+    answers.remark(f"  dvae search {folder} --score mine:score    # def score(dag) -> float in mine.py")
+    budget = run.config.training.time_budget
     longer = f"--epochs {max(2 * result.epochs, 1)}"
     if budget is not None and result.ended == "time-budget":
-        longer = f"--time-budget {2 * budget:g}"
-    answers.remark(f"  dvae train --run {run} --resume {longer}")
+        longer = f"--minutes {2 * budget / 60:g}"
+    answers.remark(f"  dvae train --run {folder} --resume {longer}")

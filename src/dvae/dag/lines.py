@@ -7,6 +7,7 @@ import gzip
 import os
 import zlib
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -39,6 +40,12 @@ def numbered_lines(path: FilePath) -> Iterator[tuple[int, str]]:
                 problem = f"byte {error.start + 1} of the line is not UTF-8"
                 raise FormatError.at(path, number, problem) from None
             yield number, text
+
+
+def line_of(path: FilePath, place: int) -> int:
+    """The number of the line that holds the item at a place of the file, blank lines left out."""
+    number, _ = next(islice(numbered_lines(path), place, None))
+    return number
 
 
 def write_lines(path: FilePath, lines: Iterable[str]) -> int:

@@ -8,7 +8,7 @@ from dvae.tasks.generic import GenericTask
 from dvae.tasks.nasbench201 import NasBench201Task
 from dvae.tasks.nasbench_graph import NasBenchGraphTask
 from dvae.tasks.raw import RawTask
-from dvae.tasks.registry import TASKS, from_spec, get, load_dataset, to_spec
+from dvae.tasks.registry import TASKS, from_spec, get, load_dataset, read_dags, to_spec
 from dvae.tasks.tabular import TabularTask
 
 __all__ = [
@@ -28,5 +28,6 @@ __all__ = [
     "from_spec",
     "get",
     "load_dataset",
+    "read_dags",
     "to_spec",
 ]

@@ -18,7 +18,7 @@ from torch import Tensor
 from dvae.dag import Dag, DagBatch, DagSet, Dataset, DataSource, ScoredDag, from_dot, from_modelstring, load_jsonl
 from dvae.dag.dataset import TRAIN_SHARE
 from dvae.dag.jsonl import format_line, parse_line
-from dvae.errors import DagError, FormatError, TaskError
+from dvae.errors import DagError, FormatError, MisfitError, TaskError
 from dvae.tasks.rules import DecodingRules
 from dvae.tasks.vocabulary import END_INDEX, START_INDEX, Vocabulary
 
@@ -131,13 +131,14 @@ class Task(ABC):
             unknown = next((label for label in dag.types if label not in self.vocabulary.index_of), None)
             if unknown is not None:
                 known = ", ".join(map(str, self.vocabulary.labels[:12]))
-                raise TaskError(
-                    f"DAG {number} has a node of type {unknown!r}, unknown to {self.name} (it knows {known})"
-                )
-            whole = self.wrap(dag)
+                raise MisfitError(number, f"has a node of type {unknown!r}, unknown to {self.name} (it knows {known})")
+            try:
+                whole = self.wrap(dag)
+            except TaskError as error:
+                raise MisfitError(number, f"is none of {self.name}: {error}") from None
             if len(whole) > self.max_nodes:
-                raise TaskError(
-                    f"DAG {number} has {len(whole)} nodes for the model, but {self.name} allows {self.max_nodes}"
+                raise MisfitError(
+                    number, f"has {len(whole)} nodes for the model, but {self.name} allows {self.max_nodes}"
                 )
             wrapped.append(whole)
         return DagBatch.from_dags(wrapped, self.vocabulary.index_of, self.max_nodes)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from dvae.bayesnet.tables import split_order, with_order
-from dvae.dag import Dataset, DataSource
-from dvae.errors import CheckpointError, ConfigError, MissingError, TaskError
+from dvae.dag import Dataset, DataSource, ScoredDag
+from dvae.dag.lines import line_of
+from dvae.errors import CheckpointError, ConfigError, FormatError, MisfitError, MissingError, TaskError
 from dvae.registry import Registry, path_of, suggestion
 from dvae.tasks.base import Task
 from dvae.tasks.bayesnet import BayesNetTask
@@ -86,16 +88,26 @@ def to_spec(task: Task) -> dict[str, Any]:
     return {"kind": kind, **task.spec()}
 
 
+def read_dags(task: Task, path: str | Path) -> list[ScoredDag]:
+    """The DAGs of a file; the error names the line of the first that `task` cannot hold."""
+    items = task.read(path)
+    try:
+        task.batch([item.dag for item in items])
+    except MisfitError as error:
+        raise FormatError.at(path, line_of(path, error.number), f"the DAG {error.problem}") from None
+    return items
+
+
 def load_dataset(task: Task, source: DataSource) -> Dataset:
     """The data set of `task` that `source` describes."""
     if source.file is None:
         data = task.dataset(size=source.size, seed=source.seed)
     else:
-        data = Dataset.split(source.file, task.read(source.file), source.size)
+        data = Dataset.split(source.file, read_dags(task, source.file), source.size)
     if isinstance(source.validation, float):
         data = data.with_validation(source.validation)
     elif source.validation is not None:
-        kept_back = task.read(source.validation)
+        kept_back = read_dags(task, source.validation)
         data = Dataset.of(data.name, data.train, [item.dag for item in kept_back], data.test)
     return Dataset(data.name, data.everything, data.train_size, data.validation_size, source)
 

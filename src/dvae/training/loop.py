@@ -114,7 +114,7 @@ class _Trainer:
             "precision": config.precision,
             "model": to_mapping(vae.config),
             "graphs": len(batch),
-            "data": _fingerprint(batch),
+            "data": batch_fingerprint(batch),
         }
 
     def run(self, resume: bool, progress: bool | None) -> FitResult:
@@ -270,7 +270,7 @@ class _Trainer:
             write_text(self.folder / METRICS, _as_csv(list(result.history)))
 
 
-def _fingerprint(batch: DagBatch) -> str:
+def batch_fingerprint(batch: DagBatch) -> str:
     """Tells one data set from another."""
     digest = hashlib.sha256()
     for tensor in (batch.types.to(torch.int16), batch.adjacency, batch.num_nodes.to(torch.int32)):
