@@ -189,6 +189,14 @@ class Task(ABC):
             return False
         return bool(self.valid(batch)[0])
 
+    def why_invalid(self, dag: Dag) -> str | None:
+        """The rule that a DAG breaks, in words; None if it breaks none."""
+        try:
+            batch = self.batch([dag])
+        except MisfitError as error:
+            return f"the DAG {error.problem}"
+        return None if bool(self.valid(batch)[0]) else f"it breaks the rules of {self.name}"
+
     def keys_of(self, dags: Sequence[Dag]) -> list[Hashable]:
         """What makes each of a user's DAGs itself in this task."""
         return self.keys(self.batch(dags)) if dags else []

@@ -8,6 +8,7 @@ a table of data, where the task has one.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -184,6 +185,13 @@ class BayesNetTask(Task):
         if not self.is_valid(dag):
             raise TaskError("this DAG is no valid Bayesian network: every variable must come exactly once")
         return dag
+
+    def why_invalid(self, dag: Dag) -> str | None:
+        times = Counter(dag.types)
+        wrong = next((variable for variable in self.variables if times[variable] != 1), None)
+        if wrong is not None:
+            return f"the variable {wrong!r} " + ("is missing" if times[wrong] == 0 else f"stands {times[wrong]} times")
+        return super().why_invalid(dag)
 
     def wrap(self, dag: Dag) -> Dag:
         return add_virtual_ends(dag, self.vocabulary)

@@ -89,6 +89,12 @@ class EnasTask(Task):
     def exports(self) -> tuple[ExportFormat, ...]:
         return (ExportFormat("pytorch", "PyTorch module", ".py", pytorch_source),)
 
+    def why_invalid(self, dag: Dag) -> str | None:
+        unfed = next((node for node in range(1, len(dag)) if (node - 1, node) not in dag.edges), None)
+        if unfed is not None:
+            return f"node {unfed} must be fed by node {unfed - 1}, the one before it"
+        return super().why_invalid(dag)
+
     def wrap(self, dag: Dag) -> Dag:
         return dag
 

@@ -9,14 +9,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dvae.dag import Dag, DagBatch, Dataset, DataSource, Label, load_jsonl, read_jsonl
-from dvae.errors import TaskError
+from dvae.dag import Dag, DagBatch, Dataset, DataSource, Label, load_jsonl
+from dvae.dag.lines import line_of
+from dvae.errors import FormatError, TaskError
 from dvae.tasks.base import ModelHints, Task, well_formed
 from dvae.tasks.ends import add_virtual_ends, drop_virtual_ends
+from dvae.tasks.graph_rules import GraphRules
 from dvae.tasks.rules import ConnectedRules
 from dvae.tasks.vocabulary import END_INDEX, END_LABEL, START_INDEX, START_LABEL, Vocabulary
 
 FILE_PREFIX = "file:"
+RULES_MARK = "?rules="
+INFERRED, STRICT, NO_RULES = "inferred", "strict", "none"
 
 
 class GenericTask(Task):
@@ -30,7 +34,7 @@ class GenericTask(Task):
 
     def __init__(
         self, name: str, labels: Sequence[Label], max_nodes: int, *, virtual_start: bool, virtual_end: bool,
-        sampled_end_edges: bool = False,
+        sampled_end_edges: bool = False, graph_rules: GraphRules | None = None,
     ) -> None:  # fmt: skip
         self.name = name
         self.vocabulary = Vocabulary(tuple(labels))
@@ -38,11 +42,12 @@ class GenericTask(Task):
         self.virtual_start = virtual_start
         self.virtual_end = virtual_end
         self.sampled_end_edges = sampled_end_edges
+        self.graph_rules = graph_rules or GraphRules()
         self.hints = replace(ModelHints(), end_edges="sampled" if sampled_end_edges else "loose-ends")
 
     @classmethod
-    def infer(cls, name: str, dags: Iterable[Dag]) -> GenericTask:
-        """The smallest task that holds all of `dags`."""
+    def infer(cls, name: str, dags: Iterable[Dag], graph_rules: GraphRules | None = None) -> GenericTask:
+        """The smallest task that holds all of `dags`, which must obey the rules."""
         dags = list(dags)
         if not dags:
             raise TaskError(f"{name} holds no DAG to learn from")
@@ -65,13 +70,28 @@ class GenericTask(Task):
             virtual_start=start is None,
             virtual_end=end is None,
             sampled_end_edges=sampled,
+            graph_rules=graph_rules,
         )
 
     @classmethod
     def from_name(cls, name: str) -> GenericTask | None:
-        """`file:DAGS.jsonl`: the smallest task that holds the DAGs of a file."""
-        path = name.removeprefix(FILE_PREFIX)
-        return None if path == name else cls.infer(name, (item.dag for item in read_jsonl(path)))
+        """`file:DAGS.jsonl`: the smallest task that holds the DAGs of a file.
+
+        `file:DAGS.jsonl?rules=RULES` says which rules they obey: a TOML file, `inferred` (the default: their ends and
+        being in one piece, as far as all DAGs agree), `strict` (sizes, degrees and pairs of types, too) or `none`.
+        """
+        if not name.startswith(FILE_PREFIX):
+            return None
+        base, _, rules = name.partition(RULES_MARK)
+        path = base.removeprefix(FILE_PREFIX)
+        items = load_jsonl(path)
+        dags = [item.dag for item in items]
+        graph_rules = rules_named(rules or INFERRED, dags)
+        for place, dag in enumerate(dags):
+            problem = graph_rules.problem(dag)
+            if problem is not None:
+                raise FormatError.at(path, line_of(path, place), f"the DAG breaks a rule of {rules}: {problem}")
+        return cls.infer(base, dags, graph_rules)
 
     def dataset(self, size: int | None = None, seed: int = 0) -> Dataset:
         """The DAGs of the file that the task was inferred from."""
@@ -89,6 +109,7 @@ class GenericTask(Task):
             "virtual_start": self.virtual_start,
             "virtual_end": self.virtual_end,
             "sampled_end_edges": self.sampled_end_edges,
+            "rules": self.graph_rules.to_mapping(),
         }
 
     @classmethod
@@ -100,6 +121,7 @@ class GenericTask(Task):
             virtual_start=bool(spec["virtual_start"]),
             virtual_end=bool(spec["virtual_end"]),
             sampled_end_edges=bool(spec["sampled_end_edges"]),
+            graph_rules=GraphRules.from_mapping(spec.get("rules", {})),
         )
 
     def wrap(self, dag: Dag) -> Dag:
@@ -123,7 +145,17 @@ class GenericTask(Task):
         smallest = 2 + int(self.virtual_start or self.virtual_end)
         last = batch.types.gather(1, (batch.num_nodes - 1).clamp(min=0)[:, None])[:, 0]
         framed = (batch.types[:, 0] == START_INDEX) & (last == END_INDEX) & (batch.num_nodes >= smallest)
-        return framed & well_formed(batch, all_fed=not self.virtual_start, all_used=not self.virtual_end)
+        valid = framed & well_formed(batch, all_fed=not self.virtual_start, all_used=not self.virtual_end)
+        if self.graph_rules == GraphRules():
+            return valid
+        candidates = valid.nonzero().squeeze(1)
+        dags = self.unbatch(batch.select(candidates))
+        obeying = torch.tensor([self.graph_rules.problem(dag) is None for dag in dags], dtype=torch.bool)
+        valid[candidates] = obeying.to(valid.device)
+        return valid
+
+    def why_invalid(self, dag: Dag) -> str | None:
+        return self.graph_rules.problem(dag) or super().why_invalid(dag)
 
     def keys(self, batch: DagBatch) -> list[Hashable]:
         """Canonical labellings, one for every distinct graph of the batch."""
@@ -133,6 +165,15 @@ class GenericTask(Task):
         dags = self.unbatch(batch.select(first.to(batch.device)))
         canonical = [dag.canonical_key() for dag in dags]
         return [canonical[index] for index in which.tolist()]
+
+
+def rules_named(name: str, dags: Sequence[Dag]) -> GraphRules:
+    """The rules that `name` means for these DAGs."""
+    if name == NO_RULES or not dags:
+        return GraphRules()
+    if name in (INFERRED, STRICT):
+        return GraphRules.infer(dags, strict=name == STRICT)
+    return GraphRules.read(name)
 
 
 def _own_end(dags: Sequence[Dag], ends: Sequence[Sequence[int]]) -> Label | None:
