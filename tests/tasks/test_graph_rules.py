@@ -66,7 +66,7 @@ def test_inferred_rules_hold_of_their_data_and_survive_writing(dag: Dag) -> None
 )
 def test_a_bad_file_of_rules_is_refused_by_name(tmp_path: Path, text: str, problem: str) -> None:
     (tmp_path / "rules.toml").write_text(text)
-    with pytest.raises(ConfigError, match="rules.toml") as caught:
+    with pytest.raises(ConfigError, match=r"rules\.toml") as caught:
         GraphRules.read(tmp_path / "rules.toml")
     assert problem in str(caught.value)
 

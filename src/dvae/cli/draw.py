@@ -22,13 +22,13 @@ def draw(
     """
     from itertools import islice
 
-    from dvae.dag import load_jsonl
+    from dvae.dag import load_dags
     from dvae.tasks import read_dags
 
     answers.check_outputs(None, picture)
     if task is not None or file.suffix == ".txt":
         items = read_dags(inputs.task_of_file(file, task), file)
     else:
-        items = load_jsonl(file)
+        items = load_dags(file)
     items = list(islice(items, limit))
     answers.draw_dags(picture, [item.dag for item in items], answers.score_titles(items))

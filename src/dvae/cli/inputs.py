@@ -11,7 +11,7 @@ from dvae.errors import FormatError, TaskError
 if TYPE_CHECKING:
     from dvae.tasks import Task
 
-FILE_ENDINGS = (".jsonl", ".json", ".gz", ".txt")
+FILE_ENDINGS = (".jsonl", ".json", ".gz", ".txt", ".dot", ".gv", ".graphml", ".csv")
 PREFIXES = ("file:", "bn:", "nasbench201")
 
 

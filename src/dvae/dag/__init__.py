@@ -16,6 +16,7 @@ from dvae.dag.convert import (
 from dvae.dag.dataset import DagSet, Dataset, DataSource
 from dvae.dag.jsonl import ScoredDag, Split, load_jsonl, read_jsonl, to_plain, write_jsonl
 from dvae.dag.original import read_bayesnet, read_enas, write_bayesnet, write_enas
+from dvae.dag.reading import load_dags
 from dvae.dag.value import Dag, Edge, Label
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "from_modelstring",
     "from_networkx",
     "from_pyg",
+    "load_dags",
     "load_jsonl",
     "read_bayesnet",
     "read_enas",

@@ -46,6 +46,19 @@ def from_dot(text: str, where: str = "DOT") -> Dag:
     return _Parser(list(_tokens(text, where)), where).dag()
 
 
+def all_from_dot(text: str, where: str = "DOT") -> list[Dag]:
+    """The DAGs of a text that may hold several graphs, one after another."""
+    tokens = list(_tokens(text, where))
+    found: list[Dag] = []
+    position = 0
+    while not found or tokens[position].kind != "end":
+        parser = _Parser(tokens, where, position)
+        parser.graph()
+        found.append(parser.checked())
+        position = parser.position
+    return found
+
+
 def _written(label: Label) -> str:
     if isinstance(label, int):
         return str(int(label))
@@ -100,6 +113,13 @@ class _Parser:
     edge_lines: dict[Edge, int] = field(default_factory=dict)
 
     def dag(self) -> Dag:
+        self.graph()
+        if self.token.kind != "end":
+            raise self.unexpected("nothing after the graph")
+        return self.checked()
+
+    def graph(self) -> None:
+        """Reads one graph, up to its closing brace."""
         self.accept("strict")
         if not self.accept("digraph"):
             raise self.unexpected("a directed graph, which begins with 'digraph',")
@@ -108,9 +128,6 @@ class _Parser:
         self.expect("{")
         while not self.accept("}"):
             self.statement()
-        if self.token.kind != "end":
-            raise self.unexpected("nothing after the graph")
-        return self.checked()
 
     def statement(self) -> None:
         token = self.token

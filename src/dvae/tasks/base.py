@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor
 
-from dvae.dag import Dag, DagBatch, DagSet, Dataset, DataSource, ScoredDag, from_dot, from_modelstring, load_jsonl
+from dvae.dag import Dag, DagBatch, DagSet, Dataset, DataSource, ScoredDag, from_dot, from_modelstring, load_dags
 from dvae.dag.dataset import TRAIN_SHARE
 from dvae.dag.jsonl import format_line, parse_line
 from dvae.errors import DagError, FormatError, MisfitError, TaskError
@@ -149,7 +149,7 @@ class Task(ABC):
 
     def read(self, path: str | Path) -> list[ScoredDag]:
         """The DAGs of a file, in a format of this task."""
-        return load_jsonl(path)
+        return load_dags(path)
 
     def parse(self, text: str, where: str = "your text") -> Dag:
         """The DAG that somebody typed; errors open with `where`."""

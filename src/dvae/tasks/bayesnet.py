@@ -34,7 +34,7 @@ from dvae.bayesnet.tables import (
     table_of,
     with_order,
 )
-from dvae.dag import Dag, DagBatch, DagSet, Dataset, ScoredDag, load_jsonl, read_bayesnet, to_modelstring
+from dvae.dag import Dag, DagBatch, DagSet, Dataset, ScoredDag, load_dags, read_bayesnet, to_modelstring
 from dvae.dag.original import parse_bayesnet
 from dvae.errors import DagError, MissingError, TaskError
 from dvae.tasks.base import ExportFormat, Look, ModelHints, Task, packed_rows
@@ -157,7 +157,7 @@ class BayesNetTask(Task):
         """JSONL, or the original implementation's text format in a .txt file."""
         if Path(path).suffix == ".txt":
             return list(read_bayesnet(path, self.variables))
-        return load_jsonl(path)
+        return load_dags(path)
 
     def parse_rows(self, text: str, where: str) -> Dag:
         return parse_bayesnet(text, where, self.variables).dag

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dvae.dag import Dag, DagBatch, Dataset, DataSource, ScoredDag, load_jsonl, read_enas
+from dvae.dag import Dag, DagBatch, Dataset, DataSource, ScoredDag, load_dags, read_enas
 from dvae.dag.original import ENAS_OPERATIONS, enas_to_rows, parse_enas
 from dvae.data.cache import data_folder
 from dvae.errors import DagError, MissingError, TaskError
@@ -75,7 +75,7 @@ class EnasTask(Task):
 
     def read(self, path: str | Path) -> list[ScoredDag]:
         """JSONL, or the original implementation's text format in a .txt file."""
-        return list(read_enas(path)) if Path(path).suffix == ".txt" else load_jsonl(path)
+        return list(read_enas(path)) if Path(path).suffix == ".txt" else load_dags(path)
 
     def parse_rows(self, text: str, where: str) -> Dag:
         return parse_enas(text, where).dag

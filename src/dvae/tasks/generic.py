@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dvae.dag import Dag, DagBatch, Dataset, DataSource, Label, load_jsonl
+from dvae.dag import Dag, DagBatch, Dataset, DataSource, Label, load_dags
 from dvae.dag.lines import line_of
 from dvae.errors import FormatError, TaskError
 from dvae.tasks.base import ModelHints, Task, well_formed
@@ -84,7 +84,7 @@ class GenericTask(Task):
             return None
         base, _, rules = name.partition(RULES_MARK)
         path = base.removeprefix(FILE_PREFIX)
-        items = load_jsonl(path)
+        items = load_dags(path)
         dags = [item.dag for item in items]
         graph_rules = rules_named(rules or INFERRED, dags)
         for place, dag in enumerate(dags):
@@ -98,7 +98,7 @@ class GenericTask(Task):
         path = self.name.removeprefix(FILE_PREFIX)
         if path == self.name:
             return super().dataset(size, seed)
-        found = Dataset.split(self.name, load_jsonl(path), size)
+        found = Dataset.split(self.name, load_dags(path), size)
         return replace(found, source=DataSource(size=size, seed=seed))
 
     def spec(self) -> dict[str, Any]:

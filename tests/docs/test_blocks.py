@@ -1,0 +1,59 @@
+"""What the README and the documentation tell people to type is typed here, with small settings."""
+
+from __future__ import annotations
+
+import json
+import random
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dvae.cli.main import app
+
+from .blocks import Block, blocks_of
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCKS = [block for page in PAGES for block in blocks_of(page)]
+RUN_TOGETHER = {page.name: [block for block in BLOCKS if block.file == page.name] for page in PAGES}
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a file of DAGs and a score, as the README speaks of them."""
+    chance = random.Random(0)
+    lines = []
+    for _ in range(80):
+        types = ["input", *(chance.choice(["conv3", "conv5", "pool"]) for _ in range(chance.randint(1, 4))), "output"]
+        edges = [[node, node + 1] for node in range(len(types) - 1)]
+        edges += [[u, v] for v in range(2, len(types) - 1) for u in range(v - 1) if chance.random() < 0.4]
+        lines.append(json.dumps({"types": types, "edges": edges, "score": types.count("conv3") - 0.1 * len(edges)}))
+    (tmp_path / "my.jsonl").write_text("\n".join(lines) + "\n")
+    (tmp_path / "mine.py").write_text("def score(dag):\n    return float(dag.types.count('conv3'))\n")
+    (tmp_path / "my.csv").write_text("rain,sprinkler,wet\n" + "yes,no,yes\nno,yes,yes\nno,no,no\nyes,yes,yes\n" * 20)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+def run_block(block: Block, names: dict[str, object]) -> None:
+    if block.language == "python":
+        exec(compile(block.text, f"{block.file}:{block.line}", "exec"), names)  # the page's own code
+        return
+    for command in block.commands():
+        result = CliRunner().invoke(app, shlex.split(command)[1:])
+        assert result.exit_code == 0, f"{block.file}:{block.line}: {command}\n{result.output}\n{result.exception!r}"
+
+
+@pytest.mark.parametrize("page", [name for name, blocks in RUN_TOGETHER.items() if blocks])
+def test_the_blocks_of_a_page_run_from_top_to_bottom(page: str, workplace: Path) -> None:
+    names: dict[str, object] = {}
+    for block in RUN_TOGETHER[page]:
+        if block.skipped is None and (block.language == "python" or block.is_shell):
+            run_block(block, names)
+
+
+def test_a_block_that_is_not_run_says_why() -> None:
+    assert all(block.skipped is None or len(block.skipped) > 10 for block in BLOCKS)
