@@ -335,7 +335,7 @@ def main() -> None:
     plan = TINY if options.tiny else Plan()
     if options.top is not None:
         plan = dataclasses.replace(plan, top=options.top)
-    recipe = RECIPES["fast"]
+    recipe = RECIPES.get("fast")
     if options.tiny:
         recipe = replace(recipe, batch=50, **{"network.width": 4})
     if options.device == "cuda":

@@ -86,7 +86,7 @@ def main() -> None:
     parser.add_argument("--tiny", action="store_true", help="the smallest of everything, to see that it works")
     options = parser.parse_args()
     begun = time.monotonic()
-    data, base = load_images("cifar10"), RECIPES["fast"]
+    data, base = load_images("cifar10"), RECIPES.get("fast")
     if options.tiny:
         data, base = data.limited(600, 100), replace(base, batch=50, **{"network.width": 4})
     if options.device == "cuda":

@@ -166,7 +166,7 @@ def trainings(*done: Trained, seconds: float, tmp_path: Path) -> Trainings:
     dag = EnasTask(3).sample(1, seed=0)[0]
     rows = [Row(dag, None, trained) for trained in done]
     ends = time.monotonic() + seconds
-    return Trainings("digits", RECIPES["digits"], 9, load_digits(), tmp_path, ends, 0, "cpu", False, rows)
+    return Trainings("digits", RECIPES.get("digits"), 9, load_digits(), tmp_path, ends, 0, "cpu", False, rows)
 
 
 def test_time_is_expected_by_what_was_seen(tmp_path: Path) -> None:

@@ -13,13 +13,14 @@ from dvae.data.images import Images
 from dvae.errors import CheckpointError, ConfigError, PrunedError
 from dvae.files import read_json
 from dvae.nas import full_training
-from dvae.nas.full_training import RECIPES, Recipe, recipe_named, train_network
+from dvae.nas.full_training import train_network
 from dvae.nas.network import fixed_network
+from dvae.nas.recipes import Recipe, get_recipe
 from dvae.nas.scores import TrainedAccuracy
 from nas.examples import some_architectures, stripes
 
 ARCHITECTURE = some_architectures(1, depth=3)[0]
-RECIPE = replace(RECIPES["digits"], epochs=3, batch=16, **{"network.width": 4})
+RECIPE = replace(get_recipe("digits"), epochs=3, batch=16, **{"network.width": 4})
 
 
 def test_a_network_learns_and_its_test_accuracy_is_told(tmp_path: Path) -> None:
@@ -90,15 +91,15 @@ def test_the_score_of_a_search_reports_and_can_be_pruned() -> None:
 
 
 def test_the_paper_s_recipe() -> None:
-    paper = recipe_named("paper")
+    paper = get_recipe("paper")
     assert (paper.epochs, paper.batch, paper.weight_decay) == (310, 100, 2e-4)
     assert (paper.network.width, paper.network.join, paper.network.dropout) == (96, "concat", 0.5)
     assert paper.network.separable == "plain"
 
 
 def test_wrong_settings_are_refused() -> None:
-    with pytest.raises(ConfigError, match="no recipe 'slow'; choose one of paper, fast"):
-        recipe_named("slow")
+    with pytest.raises(ConfigError, match="no recipe 'slow'; there are paper, fast, digits"):
+        get_recipe("slow")
     with pytest.raises(ConfigError, match="running"):
         Recipe(network=replace(RECIPE.network, statistics="batch"))
 

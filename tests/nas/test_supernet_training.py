@@ -46,7 +46,7 @@ def test_a_run_from_before_the_controller_was_watched_goes_on(tmp_path: Path, mo
     config = replace(CONFIG, sampling="enas")
     with monkeypatch.context() as before:
         before.setattr(supernet_training, "CONTROLLER_COLUMNS", ())
-        before.setattr(supernet_training._Trainer, "_controller_epoch", lambda trainer: {})
+        before.setattr(supernet_training._SharedTraining, "_controller_epoch", lambda job, place: {})
         train_supernet(replace(config, epochs=1), tmp_path, data=stripes())
     train_supernet(config, tmp_path, data=stripes(), resume=True)
     header, first, second, _ = (tmp_path / "metrics.csv").read_text().splitlines()

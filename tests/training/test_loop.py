@@ -149,7 +149,7 @@ def test_bf16_products_train_too() -> None:
 @pytest.mark.parametrize(
     ("settings", "error", "words"),
     [
-        ({"epoch": 3}, ConfigError, "no setting 'epoch'"),
+        ({"epoch": 3}, ConfigError, "unknown setting 'epoch'; did you mean 'epochs'"),
         ({"learning_rate": 0.0}, ConfigError, "learning_rate"),
         ({"batch_size": 0}, ConfigError, "batch_size"),
         ({"time_budget": 0.0}, ConfigError, "time_budget"),

@@ -330,7 +330,7 @@ def count(
     from dvae import nas
     from dvae.config import replace
 
-    config = nas.NetworkConfig() if recipe in (None, "supernet") else nas.recipe_named(str(recipe)).network
+    config = nas.NetworkConfig() if recipe in (None, "supernet") else nas.get_recipe(str(recipe)).network
     config = config if width is None else replace(config, width=width)
     asked = [item.dag for item in _architectures(dags, None)]
     sizes = [nas.size_of(nas.Architecture.from_dag(dag), config, resolution=side) for dag in asked]

@@ -17,7 +17,7 @@ from dvae.dag import Dag, ScoredDag, to_plain
 from dvae.dag.jsonl import format_line
 from dvae.data.images import ImageData, load_images
 from dvae.files import write_json
-from dvae.nas import Architecture, NetworkConfig, Recipe, Trained, recipe_named, train_network
+from dvae.nas import Architecture, NetworkConfig, Recipe, Trained, get_recipe, train_network
 from dvae.nas.full_training import RESULT
 from dvae.provenance import record
 
@@ -85,7 +85,7 @@ def train_all(
     changes: dict[str, object] = {"epochs": epochs, "seed": seed}
     changes = {key: value for key, value in changes.items() if value is not None}
     changes |= dict(parse_override(text) for text in overrides)
-    settings = with_overrides(recipe_named(recipe), changes, "settings")
+    settings = with_overrides(get_recipe(recipe), changes, "settings")
     check(
         longer is None or longer > settings.epochs,
         f"--longer is for more than the {settings.epochs} epochs of every training: {longer}",

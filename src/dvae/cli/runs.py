@@ -14,11 +14,12 @@ from dvae.files import write_text
 from dvae.models import VAE, ModelConfig, build, load, storage
 from dvae.tasks import Task
 from dvae.training import TrainingConfig, checkpoint
+from dvae.training.config import CHANGEABLE
 from dvae.training.loop import METRICS, TRAINING
+from dvae.training.validation import BEST
 
 FILE = "run.toml"
 CHECKPOINT = checkpoint.FILE
-CHANGEABLE = ("epochs", "time_budget", "early_stop", "checkpoint_seconds", "tensorboard")
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def check_free(run: Path, advice: str = "choose another folder") -> None:
 
 def forget(run: Path) -> None:
     """Removes what training wrote, and nothing else, so that a run can start over."""
-    for name in (FILE, CHECKPOINT, storage.WEIGHTS, storage.SETTINGS, storage.TASK, METRICS, TRAINING):
+    for name in (FILE, CHECKPOINT, storage.WEIGHTS, storage.SETTINGS, storage.TASK, METRICS, TRAINING, BEST):
         (run / name).unlink(missing_ok=True)
 
 

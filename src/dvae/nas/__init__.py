@@ -2,8 +2,9 @@
 
 from dvae.nas.architecture import Architecture
 from dvae.nas.config import FULL, NetworkConfig
-from dvae.nas.full_training import RECIPES, Recipe, Trained, recipe_named, train_network
+from dvae.nas.full_training import Trained, train_network
 from dvae.nas.network import MacroNetwork, fixed_network, sliced, supernet
+from dvae.nas.recipes import RECIPES, Recipe, get_recipe
 from dvae.nas.scores import SharedWeightAccuracy, TrainedAccuracy
 from dvae.nas.scoring import shared_accuracies
 from dvae.nas.sizes import Size, size_of
@@ -23,8 +24,8 @@ __all__ = [
     "Trained",
     "TrainedAccuracy",
     "fixed_network",
+    "get_recipe",
     "load_supernet",
-    "recipe_named",
     "shared_accuracies",
     "size_of",
     "sliced",

@@ -18,7 +18,8 @@ from dvae.data.images import CIFAR10, ImageData, load_images
 from dvae.errors import MissingError
 from dvae.nas.architecture import Architecture
 from dvae.nas.batches import NO_AUGMENTATION, DeviceImages
-from dvae.nas.full_training import Recipe, Report, recipe_named, train_network
+from dvae.nas.full_training import Report, train_network
+from dvae.nas.recipes import Recipe, get_recipe
 from dvae.nas.scoring import shared_accuracies
 from dvae.nas.supernet_training import load_supernet
 
@@ -77,7 +78,7 @@ class TrainedAccuracy:
         validation: int | None = None,
     ) -> None:
         recipe = recipe or os.environ.get("DVAE_NAS_RECIPE", "fast")
-        self.recipe = recipe_named(recipe) if isinstance(recipe, str) else recipe
+        self.recipe = get_recipe(recipe)
         data = data or os.environ.get("DVAE_NAS_IMAGES", CIFAR10)
         self.data = data if isinstance(data, ImageData) else load_images(data)
         self.validation = validation or len(self.data.train) // 10
