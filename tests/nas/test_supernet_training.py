@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from dvae.config import replace
 from dvae.errors import CheckpointError, ConfigError, MissingError
@@ -12,7 +13,10 @@ from dvae.nas.controller import ControllerConfig
 from dvae.nas.scores import SharedWeightAccuracy
 from dvae.nas.supernet_training import SupernetConfig, load_supernet, train_supernet
 from dvae.tasks import EnasTask
-from nas.examples import TINY, stripes
+from dvae.training import checkpoint
+from nas.examples import TINY, ctrl_c_at, stripes
+from training.runs import same
+from training.test_resume import Crash, crash_after
 
 CONFIG = SupernetConfig(
     depth=3, data="stripes", validation=32, epochs=3, batch=16, network=TINY,
@@ -30,6 +34,49 @@ def test_a_resumed_run_is_an_uninterrupted_one(sampling: str, tmp_path: Path) ->
     assert [row["loss"] for row in parts.history] == [row["loss"] for row in whole.history]
     one, two = (load_supernet(tmp_path / name)[1] for name in ("whole", "parts"))
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("sampling", ["uniform", "enas"])
+@pytest.mark.parametrize("saves", [2, 4, 5])
+def test_a_run_that_was_killed_inside_an_epoch_goes_on(
+    sampling: str, saves: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An epoch has four steps."""
+    config = replace(CONFIG, sampling=sampling, epochs=2, **{"network.dropout": 0.3})
+    whole = train_supernet(config, tmp_path / "whole", data=stripes())
+    monkeypatch.setattr(supernet_training, "SECONDS_BETWEEN_SAVES", 0.0)
+    with monkeypatch.context() as patch:
+        crash_after(saves, patch)
+        with pytest.raises(Crash):
+            train_supernet(config, tmp_path / "parts", data=stripes())
+    parts = train_supernet(config, tmp_path / "parts", data=stripes(), resume=True)
+    for name in ("loss", "accuracy", "watched"):
+        assert [row[name] for row in parts.history] == [row[name] for row in whole.history]
+    one, two = (load_file(tmp_path / name / checkpoint.FILE) for name in ("whole", "parts"))
+    assert same(one, two)
+
+
+def test_ctrl_c_leaves_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = train_supernet(CONFIG, tmp_path / "whole", data=stripes())
+    with monkeypatch.context() as patch:
+        ctrl_c_at(6, patch)
+        with pytest.raises(KeyboardInterrupt):
+            train_supernet(CONFIG, tmp_path / "parts", data=stripes())
+    place = checkpoint.read(tmp_path / "parts" / checkpoint.FILE)[1]["place"]
+    assert (place["epoch"], place["step"]) == (1, 2)
+    assert not (tmp_path / "parts" / "supernet.safetensors").exists()
+    again = train_supernet(CONFIG, tmp_path / "parts", data=stripes(), resume=True)
+    assert [row["loss"] for row in again.history] == [row["loss"] for row in whole.history]
+
+
+def test_settings_given_by_name_are_checked(tmp_path: Path) -> None:
+    assert train_supernet(CONFIG, tmp_path / "net", data=stripes(), epochs=1).epochs == 1
+    with pytest.raises(ConfigError, match="supernet: unknown setting 'epoch'; did you mean 'epochs'"):
+        train_supernet(CONFIG, tmp_path / "other", data=stripes(), epoch=1)
+    with pytest.raises(ConfigError, match=r"supernet.epochs: expected an integer, got the string '1'"):
+        train_supernet(CONFIG, tmp_path / "other", data=stripes(), epochs="1")
+    with pytest.raises(ConfigError, match="depth: expected an integer"):
+        SupernetConfig(depth="6")  # type: ignore[arg-type]
 
 
 def test_a_controller_can_be_watched(tmp_path: Path) -> None:

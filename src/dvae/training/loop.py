@@ -16,7 +16,7 @@ from dvae.config import check, with_overrides
 from dvae.dag import Dag, DagBatch, DagSet
 from dvae.devices import available_device
 from dvae.errors import ConfigError, DeviceError
-from dvae.files import write_json
+from dvae.files import finite, write_json
 from dvae.models.vae import VAE
 from dvae.training.config import TrainingConfig
 from dvae.training.job import Ended
@@ -121,7 +121,7 @@ def _write_record(folder: Path, config: TrainingConfig, device: torch.device, re
     record = provenance.record(config.seed, {"training": asdict(config)})
     summary = {key: value for key, value in asdict(result).items() if key != "history"}
     if result.best_epoch is not None:
-        summary |= {"best_epoch": result.best_epoch, "validation": result.validation}
+        summary |= {"best_epoch": result.best_epoch, "validation": finite(result.validation)}
     write_json(folder / TRAINING, {"result": summary, "device": str(device), "record": record})
 
 
