@@ -11,7 +11,8 @@ from dvae.errors import CheckpointError, ConfigError, MissingError
 from dvae.nas import supernet_training
 from dvae.nas.controller import ControllerConfig
 from dvae.nas.scores import SharedWeightAccuracy
-from dvae.nas.supernet_training import SupernetConfig, load_supernet, train_supernet
+from dvae.nas.supernet_config import SupernetConfig
+from dvae.nas.supernet_training import load_supernet, train_supernet
 from dvae.tasks import EnasTask
 from dvae.training import checkpoint
 from nas.examples import TINY, ctrl_c_at, stripes
@@ -109,15 +110,17 @@ def test_a_limit_of_time_is_kept_over_interruptions(tmp_path: Path) -> None:
     assert (again.ended, again.epochs) == ("time-budget", first.epochs + 1)
 
 
-def test_images_of_another_kind_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_of_another_kind_are_refused(tmp_path: Path) -> None:
     train_supernet(replace(CONFIG, epochs=1), tmp_path, data=stripes())
     with pytest.raises(ConfigError, match=r"digits has 1 channels and 10 classes, the supernet in .* is for 1 and 2"):
         SharedWeightAccuracy(tmp_path, data="digits")
-    monkeypatch.setenv("DVAE_NAS_IMAGES", "digits")  # for scores made without arguments
     assert SharedWeightAccuracy(tmp_path, data=stripes()).images.classes == 2
-    monkeypatch.setenv("DVAE_NAS_SUPERNET", str(tmp_path))
-    with pytest.raises(ConfigError, match="digits has"):
-        SharedWeightAccuracy()
+    with pytest.raises(ConfigError, match="digits has"):  # as the command line gives arguments
+        SharedWeightAccuracy(folder=str(tmp_path), data="digits", device="cpu", images="20", batch="10")
+    score = SharedWeightAccuracy(folder=str(tmp_path), data=stripes(), images="20", batch="10")
+    assert (len(score.images), score.batch) == (20, 10)
+    with pytest.raises(ConfigError, match="images must be a whole number of 1 or more, not 'all'"):
+        SharedWeightAccuracy(str(tmp_path), data=stripes(), images="all")
 
 
 def test_it_learns(tmp_path: Path) -> None:

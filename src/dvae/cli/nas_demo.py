@@ -11,10 +11,10 @@ import typer
 from dvae.cli import answers, options
 
 if TYPE_CHECKING:
-    from dvae.cli.nas_training import Row
-    from dvae.dag import Dag, ScoredDag
+    from dvae.dag import ScoredDag
     from dvae.models import VAE
     from dvae.nas import SharedWeightAccuracy
+    from dvae.nas.campaign import TrainedDag
 
 ARCHITECTURES = 1_500
 SAMPLED = 6_000  # more, without a score
@@ -39,9 +39,15 @@ def demo(
 
     import torch
 
-    from dvae.cli import nas_training
-    from dvae.cli.nas_search import searched
+    from dvae.cli.nas import print_trained
+    from dvae.config import replace
     from dvae.dag import write_jsonl
+    from dvae.data.images import load_images
+    from dvae.devices import available_device
+    from dvae.nas import get_recipe
+    from dvae.nas.campaign import train_architectures
+    from dvae.nas.dataset import ranked
+    from dvae.nas.search import search_architectures
 
     answers.check_folder(run)
     if fresh and run.is_dir():
@@ -57,24 +63,25 @@ def demo(
     scored = _scored(run, meter, max(40, round(ARCHITECTURES * min(1.0, minutes / 5))))
     vae = _model(run, scored, MODEL_SHARE * seconds)
     answers.remark(f"4. Searching its latent space for better ones, {BUDGET} at most ...")
-    found = searched(
+    found = search_architectures(
         vae, meter, scored, strategy=_strategy(), budget=BUDGET, each=20, seed=0, seconds=SEARCH_SHARE * seconds
     )
-    ranked = nas_training.ranked([*found, *scored])
-    write_jsonl(run / "found.jsonl", ranked[:50])
+    best_first = ranked([*found, *scored])
+    write_jsonl(run / "found.jsonl", best_first[:50])
     answers.remark(f"5. Training the top {TOP} and, to compare, a random one from scratch ...")
-    chosen, hurry = [*ranked[:TOP], scored[0]], minutes < 2
-    rows = nas_training.train_all(
-        chosen, run / ("trained_shortly" if hurry else "trained"), recipe="digits", minutes=None,
-        epochs=4 if hurry else None, data="digits", validation=0, seed=0, overrides=[],
-        device=options.available("auto"),
+    chosen, recipe = [*best_first[:TOP], scored[0]], get_recipe("digits")
+    hurry = minutes < 2
+    rows = train_architectures(
+        chosen, run / ("trained_shortly" if hurry else "trained"), replace(recipe, epochs=4) if hurry else recipe,
+        load_images("digits"), recipe_name="digits", device=available_device("auto"), note=answers.remark,
+        progress=True,
     )  # fmt: skip
     picture = _draw(run, rows)
     if json:
         answer = {"run": str(run), "seconds": time.monotonic() - begun, "picture": str(picture)}
         answers.print_json({**answer, "trained": [row.to_mapping() for row in rows]})
         return
-    nas_training.print_rows(rows, title=f"The top {TOP} and a random one, trained; {time.monotonic() - begun:.0f} s")
+    print_trained(rows, title=f"The top {TOP} and a random one, trained; {time.monotonic() - begun:.0f} s")
     answers.remark(f"Drawn, with their accuracies: {picture}")
     answers.remark("What to try next:")
     answers.remark(f"  dvae evaluate {run / 'model'}")
@@ -82,20 +89,9 @@ def demo(
     answers.remark("  dvae nas train-supernet runs/cifar --data cifar10 --minutes 30")
 
 
-def in_words(dag: Dag) -> str:
-    """An architecture in one line: its layers, each with the vertices that skip to it."""
-    from dvae.nas import Architecture
-
-    architecture = Architecture.from_dag(dag)
-    words = []
-    for name, skips in zip(architecture.operations, architecture.skips, strict=True):
-        words.append(name + (f"({','.join(map(str, skips))})" if skips else ""))
-    ends = f" out({','.join(map(str, architecture.outputs))})" if architecture.outputs else ""
-    return " ".join(words) + ends
-
-
 def _meter(run: Path, minutes: float) -> SharedWeightAccuracy:
     from dvae.data.images import load_images
+    from dvae.devices import available_device
     from dvae.nas import NetworkConfig, SharedWeightAccuracy, SupernetConfig, train_supernet
     from dvae.nas.batches import NO_AUGMENTATION
     from dvae.nas.schedules import Schedule
@@ -109,9 +105,9 @@ def _meter(run: Path, minutes: float) -> SharedWeightAccuracy:
             data="digits", validation=VALIDATION, epochs=10_000, batch=64, augmentation=NO_AUGMENTATION,
             network=NetworkConfig(width=12, channels=1), schedule=Schedule("cosine", 0.2, 0.0),
         )  # fmt: skip
-        device = options.available("auto")
+        device = available_device("auto")
         train_supernet(config, folder, data=images, device=device, minutes=minutes, resume=True, progress=True)
-    return SharedWeightAccuracy(folder, data=images, device=options.available("auto"))
+    return SharedWeightAccuracy(folder, data=images)
 
 
 def _scored(run: Path, meter: SharedWeightAccuracy, count: int) -> list[ScoredDag]:
@@ -158,13 +154,16 @@ def _strategy() -> str:
     """Trust region where BoTorch is, else evolution."""
     from importlib.util import find_spec
 
+    from dvae.extras import requirements
+
     if find_spec("botorch") is not None:
         return "trust-region"
-    answers.remark("(Without BoTorch, by evolution; for the trust region: pip install 'dvae[search]'.)")
+    packages = " ".join(requirements("search"))
+    answers.remark(f"(Without BoTorch, by evolution; for the trust region: pip install {packages})")
     return "evolution"
 
 
-def _draw(run: Path, rows: list[Row]) -> Path:
+def _draw(run: Path, rows: list[TrainedDag]) -> Path:
     from dvae.figures import save_dags
 
     names = [f"{place}" for place in range(1, len(rows))] + ["random"]

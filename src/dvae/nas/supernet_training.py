@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -12,24 +12,23 @@ import torch
 from torch import Tensor
 
 from dvae import provenance
-from dvae.config import check, check_types, read_toml, to_mapping, to_toml, with_overrides
+from dvae.config import read_toml, to_mapping, to_toml, with_overrides
 from dvae.data.images import ImageData, load_images
 from dvae.errors import CheckpointError, MissingError
 from dvae.files import write_json, write_text
 from dvae.nas.architecture import Architecture
-from dvae.nas.batches import NO_AUGMENTATION, Augmentation, DeviceImages, epoch_seed
-from dvae.nas.config import NetworkConfig
-from dvae.nas.controller import Controller, ControllerConfig
+from dvae.nas.batches import NO_AUGMENTATION, DeviceImages, epoch_seed
+from dvae.nas.controller import Controller
 from dvae.nas.image_job import ImageJob
 from dvae.nas.network import MacroNetwork, channels_last, supernet
-from dvae.nas.schedules import Schedule
 from dvae.nas.scoring import count_correct
+from dvae.nas.supernet_config import SupernetConfig
 from dvae.tasks import EnasTask
 from dvae.training import checkpoint
 from dvae.training.job import Clock, Place, Row
 from dvae.training.resumable import METRICS, run_job
 
-__all__ = ["METRICS", "WEIGHTS", "SupernetConfig", "SupernetResult", "load_supernet", "train_supernet"]
+__all__ = ["METRICS", "SETTINGS", "WEIGHTS", "SupernetResult", "load_supernet", "train_supernet"]
 
 SETTINGS = "supernet.toml"
 WEIGHTS = "supernet.safetensors"
@@ -41,35 +40,6 @@ CONTROLLER_COLUMNS = ("reward", "entropy")  # of metrics.csv, where a controller
 DRAWN_AHEAD = 64  # architectures drawn from the controller at once
 
 Ended = Literal["epochs", "time-budget"]
-
-
-@dataclass(frozen=True)
-class SupernetConfig:
-    """The original's settings, but for uniform sampling, the default here."""
-
-    depth: int = 6
-    data: str = "cifar10"
-    validation: int = 5_000  # the last training images, kept for scores
-    sampling: Literal["uniform", "enas"] = "uniform"
-    epochs: int = 310
-    batch: int = 128
-    weight_decay: float = 2.5e-4
-    momentum: float = 0.9
-    gradient_norm: float = 5.0  # longer gradients are shortened to this
-    seed: int = 0
-    network: NetworkConfig = field(default_factory=NetworkConfig)
-    schedule: Schedule = field(default_factory=Schedule)
-    augmentation: Augmentation = field(default_factory=lambda: Augmentation(cutout=0.0))
-    controller: ControllerConfig = field(default_factory=ControllerConfig)
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        check(self.depth >= 1, f"depth must be 1 or more: {self.depth}")
-        check(self.epochs >= 1 and self.batch >= 2, "epochs must be 1 or more, batch 2 or more")
-        check(self.validation >= 1, f"validation must be 1 or more: {self.validation}")
-        check(self.weight_decay >= 0 and 0 <= self.momentum < 1, "weight_decay and momentum are out of range")
-        check(self.gradient_norm > 0, f"gradient_norm must be positive: {self.gradient_norm}")
-        check(self.augmentation.mixing == 0, "mixing is for full training; a supernet learns from whole images")
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from dvae.training.resumable import best_row
 from dvae.training.steps import CapturedEpoch, Epoch, PlainEpoch
 from dvae.training.validation import COLUMN, ValidationLosses, save_best, validation_losses
 
-CALIBRATION_GRAPHS = 2_048  # of the training graphs, chosen once, whose latents give a checkpoint's statistics
+CALIBRATION_GRAPHS = 1_024  # of the training graphs, chosen once, whose latents give a checkpoint's statistics
 
 
 class VaeJob(Job):
