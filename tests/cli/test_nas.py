@@ -9,6 +9,7 @@ import pytest
 
 from dvae.dag import Dag, ScoredDag, load_jsonl, write_jsonl
 from dvae.tasks import EnasTask
+from nas.examples import ctrl_c_at
 
 from .conftest import Call, Refused
 
@@ -95,6 +96,16 @@ def test_a_latent_space_is_searched(call: Call, supernet: Path, tmp_path: Path) 
     result = call("nas", "search", run, other, "--out", out, "--budget", 6)
     assert result.exit_code == 2
     assert "the model is of enas3, the shared weights are of enas2" in result.stderr
+
+
+def test_ctrl_c_says_how_to_go_on(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("nas", "train-supernet", tmp_path / "net", "--space", "enas2", *SMALL)
+    with monkeypatch.context() as patch:
+        ctrl_c_at(3, patch)
+        result = call(*words)
+    assert result.exit_code == 130
+    assert f"Continue with:  dvae nas train-supernet {tmp_path / 'net'} --resume" in result.stderr
+    assert call(*words[:3], "--resume", "--json").exit_code == 0
 
 
 def test_architectures_are_trained_and_not_twice(call: Call, architectures: Path, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ Images = Annotated[
     str | None, typer.Option("--data", metavar="IMAGES", help="digits, cifar10, or a folder or file of CIFAR-10.")
 ]
 Batch = Annotated[
-    int | None, typer.Option("--batch", min=2, help="Images at once; batch statistics are taken over so many.")
+    int | None, typer.Option("--batch", min=2, help="Images per batch, over which batch statistics are taken.")
 ]
 Set = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any other setting; may be repeated.")
@@ -51,21 +51,22 @@ def train_supernet(
     ] = None,
     epochs: Annotated[int | None, typer.Option("--epochs", min=1)] = None,
     minutes: Annotated[
-        float | None, typer.Option("--minutes", min=0.01, help="Stop after so long; the learning rate ends with it.")
+        float | None,
+        typer.Option("--minutes", min=0.01, help="Stop after this time; the learning rate schedule ends with it."),
     ] = None,
     batch: Annotated[int | None, typer.Option("--batch", min=2, help="Images in one step.")] = None,
     width: Annotated[int | None, typer.Option("--width", min=2, help="Channels of the network.")] = None,
-    join: Annotated[Literal["sum", "concat"] | None, typer.Option("--join", help="Of skip inputs.")] = None,
+    join: Annotated[Literal["sum", "concat"] | None, typer.Option("--join", help="How skip inputs are joined.")] = None,
     validation: Annotated[
-        int | None, typer.Option("--validation", min=1, help="Training images kept back for scores.")
+        int | None, typer.Option("--validation", min=1, help="Training images held back for scores.")
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0)] = None,
     set_: Set = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with what the folder holds.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the training in the folder.")] = False,
     device: options.Device = "auto",
     json: options.Json = False,
 ) -> None:
-    """Train weights that all architectures of a space share. Ctrl-C is safe: go on with --resume.
+    """Train weights that all architectures of a space share. Ctrl-C is safe: continue with --resume.
 
     Try: dvae nas train-supernet runs/net --data digits --minutes 1
     """
@@ -93,7 +94,7 @@ def train_supernet(
             config, folder, data=images, device=available_device(device), minutes=minutes, resume=resume, progress=True
         )
     except KeyboardInterrupt:
-        answers.remark(f"Go on with:  dvae nas train-supernet {folder} --resume")
+        answers.remark(f"Continue with:  dvae nas train-supernet {folder} --resume")
         raise
     last = result.history[-1]
     if json:
@@ -120,7 +121,7 @@ def score(
     dags: Dags,
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write them, scored, to a .jsonl.")] = None,
     data: Images = None,
-    images: Annotated[int | None, typer.Option("--images", min=2, help="Use the first so many images.")] = None,
+    images: Annotated[int | None, typer.Option("--images", min=2, help="Use only the first N images.")] = None,
     batch: Batch = None,
     device: options.Device = "auto",
     json: options.Json = False,
@@ -163,7 +164,7 @@ def dataset(
     device: options.Device = "auto",
     json: options.Json = False,
 ) -> None:
-    """Sample architectures and score them with shared weights: a data set for `dvae train`. Started again, it goes on.
+    """Sample architectures and score them with shared weights: a data set for `dvae train`. Run it again to continue.
 
     Try: dvae nas dataset runs/net --count 1000 --out scored.jsonl
     """
@@ -200,7 +201,9 @@ def search(
     budget: Annotated[int, typer.Option("--budget", min=1, help="Architectures to score.")] = 500,
     each: Annotated[int, typer.Option("--each", min=1, help="Architectures in a round.")] = 50,
     strategy: Annotated[Literal["trust-region", "evolution", "random"], typer.Option("--strategy")] = "trust-region",
-    minutes: Annotated[float | None, typer.Option("--minutes", min=0.01, help="Begin no round after so long.")] = None,
+    minutes: Annotated[
+        float | None, typer.Option("--minutes", min=0.01, help="Start no round after this time.")
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
     data: Images = None,
     batch: Batch = None,
@@ -209,7 +212,7 @@ def search(
 ) -> None:
     """Search a model's latent space for architectures that are accurate with shared weights.
 
-    The file holds all that were scored, best first, and is written after every round; to go on with it, give it as
+    The file holds all that were scored, best first, and is written after every round; to continue, give it as
     --warm. Try: dvae nas search runs/enas6 runs/net --out found.jsonl
     """
     import time
@@ -251,10 +254,12 @@ def search(
 def train(
     dags: Dags,
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="A folder for each architecture inside it.")],
-    recipe: Annotated[str, typer.Option("--recipe", help="paper (310 epochs), fast, or digits.")] = "fast",
-    top: Annotated[int | None, typer.Option("--top", min=1, help="Only the best so many by their scores.")] = None,
+    recipe: Annotated[
+        str, typer.Option("--recipe", help="paper (310 epochs), fast, digits, or package.module:name.")
+    ] = "fast",
+    top: Annotated[int | None, typer.Option("--top", min=1, help="Only the N with the best scores.")] = None,
     minutes: Annotated[
-        float | None, typer.Option("--minutes", min=0.01, help="Begin no training that would end later.")
+        float | None, typer.Option("--minutes", min=0.01, help="Start no training that would end later.")
     ] = None,
     epochs: Annotated[int | None, typer.Option("--epochs", min=1)] = None,
     longer: Annotated[
@@ -263,20 +268,20 @@ def train(
             "--longer",
             min=1,
             metavar="EPOCHS",
-            help="Then train the best (by test accuracy, or --validation) again, for so many.",
+            help="Then train the best (by test accuracy, or --validation) again, for this many epochs.",
         ),
     ] = None,
     data: Annotated[str, typer.Option("--data", metavar="IMAGES", help="digits, cifar10, or a path.")] = "cifar10",
     validation: Annotated[
         int,
-        typer.Option("--validation", min=0, help="Measure on so many training images kept back; 0: on the test set."),
+        typer.Option("--validation", min=0, help="Measure on N training images held back; 0: on the test set."),
     ] = 0,
     seed: Annotated[int | None, typer.Option("--seed", min=0)] = None,
     set_: Set = None,
     device: options.Device = "auto",
     json: options.Json = False,
 ) -> None:
-    """Train architectures from scratch and measure their true accuracy. Started again, it goes on.
+    """Train architectures from scratch and measure their true accuracy. Run it again to continue.
 
     Try: dvae nas train found.jsonl --top 3 --recipe digits --data digits --out runs/trained
     """
@@ -355,8 +360,8 @@ def print_trained(rows: Sequence[TrainedDag], title: str | None = None) -> None:
         "epochs": [f"{row.trained.epochs} in {row.trained.seconds:.0f} s" for row in best_first],
         "architecture": [str(Architecture.from_dag(row.dag)) for row in best_first],
     }
-    told = {name: cells for name, cells in columns.items() if any(cells)}
-    answers.print_table(list(zip(*told.values(), strict=True)), title=title, header=tuple(told))
+    shown = {name: cells for name, cells in columns.items() if any(cells)}
+    answers.print_table(list(zip(*shown.values(), strict=True)), title=title, header=tuple(shown))
     answers.remark_note(rows[0].trained.note if rows else "")
 
 

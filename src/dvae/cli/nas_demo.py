@@ -28,12 +28,12 @@ VALIDATION = 300
 def demo(
     run: Annotated[Path, typer.Option("--run", metavar="FOLDER", help="Where everything goes.")] = Path("runs/nas"),
     minutes: Annotated[float, typer.Option("--minutes", min=0.05, help="About how long it takes on two cores.")] = 5.0,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over instead of continuing.")] = False,
     json: options.Json = False,
 ) -> None:
     """Search for a network that reads handwritten digits, and train it: the whole way of the paper, in small.
 
-    Started again, it goes on where it was; pieces that are there are not made again.
+    Run it again to continue; finished pieces are kept.
     """
     import shutil
 
@@ -55,7 +55,7 @@ def demo(
             shutil.rmtree(run / name, ignore_errors=True)
         for name in ("architectures.jsonl", "space.jsonl", "found.jsonl"):
             (run / name).unlink(missing_ok=True)
-    # So small networks gain little from a second thread, and lose much where another program wants the core.
+    # Networks this small gain little from a second thread, and lose much where another program needs the core.
     torch.set_num_threads(1)
     begun = time.monotonic()
     seconds = 60 * minutes

@@ -24,7 +24,7 @@ class Augmentation:
     crop: float = 1 / 8  # how far images are padded with zeros, then cropped at random
     flip: bool = True  # left and right, where the classes allow it
     cutout: float = 1 / 4  # side of a square that is blanked
-    distortion: float = 0.0  # strength of one random change of shape or colour an image (`dvae.nas.distortions`)
+    distortion: float = 0.0  # strength of one random change of shape or colour per image (`dvae.nas.distortions`)
     mixing: float = 0.0  # share of images that get a square of another, and its share of the label (CutMix)
 
     def __post_init__(self) -> None:
@@ -79,7 +79,7 @@ class DeviceImages:
     ) -> Iterator[tuple[Tensor, Tensor]]:
         """One epoch: augmented batches of exactly `size` images, what is left over dropped.
 
-        Labels are classes; with mixing, shares of all classes (batch class). To go on with an epoch, `first` is the
+        Labels are classes; with mixing, shares of all classes (batch class). To resume an epoch, `first` is the
         batch to begin with, and `state` that of the generator after those before.
         """
         order = torch.randperm(len(self), generator=generator, device=self.device)

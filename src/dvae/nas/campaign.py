@@ -24,7 +24,7 @@ from dvae.provenance import record
 
 RESULTS = "results.json"
 NO_TIME = "There is no time to train the best for {} epochs."
-SLACK = 1.1  # a training may take so many times as long as is expected
+SLACK = 1.1  # a training may take this many times longer than expected
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def train_architectures(
     """Trains in order, or the `top` best different networks, and writes what is known after each.
 
     Those that `minutes` do not allow are left out. Then the best of them is trained again for `longer` epochs, for
-    which time is kept. `note` is told, in sentences, what happens.
+    which time is kept. `note` receives messages about the progress.
     """
     check(
         longer is None or longer > recipe.epochs,
@@ -128,13 +128,13 @@ class Campaign:
         return (self._folder(dag, epochs) / RESULT).is_file()
 
     def in_time(self, *epochs: int) -> bool:
-        """Whether trainings of so many epochs each would end in time; the first training is always begun."""
+        """Whether trainings of these numbers of epochs would end in time; the first training always starts."""
         if not self.rows:
             return True
         return time.monotonic() + SLACK * sum(map(self.expected_seconds, epochs)) <= self.ends
 
     def expected_seconds(self, epochs: int) -> float:
-        """Of a training like those before: an epoch as in the slowest, first epochs, which compile, as in the last."""
+        """Epochs as slow as the slowest so far, and a first epoch, which compiles, as in the last training."""
         if not epochs:
             return 0.0
         per_epoch = max(_seconds_per_epoch(row.trained) for row in self.rows)

@@ -19,9 +19,9 @@ from dvae.progress import progress_bar
 from dvae.tasks import EnasTask, Task
 
 MAX_AT_ONCE = 2_000  # architectures scored together: more share more, but wait longer to be written
-SECONDS_AT_ONCE = 15.0  # about so long, where that many take longer
+SECONDS_AT_ONCE = 15.0  # a batch is kept to about this time
 FIRST = 50  # architectures scored to see how long they take
-CHECKED = 3  # architectures scored again before a file is gone on with
+CHECKED = 3  # architectures scored again before a file is continued
 BLOCK = 1_000  # architectures sampled with one seed
 MAX_DEPTH = 256  # layers, where no supernet sets a limit
 
@@ -107,7 +107,7 @@ def _known(path: Path, score: SharedWeightAccuracy, wanted: Sequence[Dag]) -> li
     if len(done) > len(wanted):
         raise FormatError(f"{path} holds {len(done):,} architectures, more than --count {len(wanted):,}")
     if [item.dag for item in done] != wanted[: len(done)] or any(item.score is None for item in done):
-        raise FormatError(f"{path} holds something else: write to another file, or go on with the same seed")
+        raise FormatError(f"{path} holds something else: write to another file, or continue it with the same seed")
     if [item.score for item in done[:CHECKED]] != score.many([item.dag for item in done[:CHECKED]]):
         raise FormatError(f"{path} has other scores than these shared weights give with these images, batch and device")
     return done

@@ -62,9 +62,9 @@ def train_network(
 ) -> Trained:
     """Trains the network of an architecture by a recipe, in which `settings` change single fields.
 
-    With `validation`, so many training images are kept back; the accuracy on them is reported after every epoch (and
+    With `validation`, that many training images are held back; the accuracy on them is reported after every epoch (and
     `report` may raise `PrunedError`) and is the result. Without, all training images are used, and the test images
-    once, at the end. With `folder`, training is checkpointed there and goes on from what it finds. Ctrl-C finishes the
+    once, at the end. With `folder`, training is checkpointed there and resumed from what it finds. Ctrl-C finishes the
     step, writes a checkpoint and raises `KeyboardInterrupt`.
     """
     recipe = with_overrides(get_recipe(recipe), settings, "recipe")

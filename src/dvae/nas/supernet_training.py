@@ -34,7 +34,7 @@ SETTINGS = "supernet.toml"
 WEIGHTS = "supernet.safetensors"
 RECORD = "supernet.json"
 SECONDS_BETWEEN_SAVES = 15.0
-WATCHED = 8  # architectures whose mean accuracy tells how training goes, on so many images:
+WATCHED = 8  # architectures whose mean accuracy shows how training proceeds, on this many images:
 WATCHED_IMAGES = 1_000
 CONTROLLER_COLUMNS = ("reward", "entropy")  # of metrics.csv, where a controller samples
 DRAWN_AHEAD = 64  # architectures drawn from the controller at once
@@ -66,8 +66,8 @@ def train_supernet(
 ) -> SupernetResult:
     """Trains shared weights in `folder`; `settings` change single fields of `config`.
 
-    With `minutes`, a schedule that is one curve over all training reaches its end when time does. A run resumed from a
-    checkpoint goes on as if it had not stopped. Ctrl-C finishes the step, writes a checkpoint and raises
+    With `minutes`, a schedule that is one curve over all training reaches its end when time does. A resumed run
+    gives the weights of an uninterrupted one. Ctrl-C finishes the step, writes a checkpoint and raises
     `KeyboardInterrupt`.
     """
     config, folder = with_overrides(config, settings, "supernet"), Path(folder)

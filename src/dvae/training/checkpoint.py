@@ -1,4 +1,4 @@
-"""All that a training needs to go on, in one file that is replaced atomically.
+"""Everything needed to resume a training, in one file that is replaced atomically.
 
 A checkpoint holds named modules with their optimizers (`PART.model.NAME`, `PART.optimizer.KEY.NAME`), the states of
 random number generators (`generator.NAME`) and a JSON header with a format number. Files of version 0.1.0, which have

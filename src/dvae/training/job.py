@@ -48,7 +48,7 @@ class Job:
 
     title = "training"
     unit: str | None = "epochs"  # what the progress bar counts
-    counts_short_epochs = False  # whether an epoch that the end of time cuts short counts as one
+    counts_short_epochs = False  # whether an epoch cut short by the time budget counts
     writes = True  # of several processes, one writes files
     parts: Parts
     generators: Generators

@@ -77,9 +77,9 @@ def fit(
     `settings` are fields of `TrainingConfig`. With `validation`, losses and reconstruction are also measured on DAGs
     that are not trained on, which changes nothing about the training itself.
 
-    With `run`, a folder, checkpoints are written there, and `resume` goes on from the last one; on one CPU process the
-    result is bit for bit that of an uninterrupted run. With `validation` the weights of the best epoch are kept beside
-    the last ones (`load_best`). Ctrl-C finishes the step, writes a checkpoint and returns.
+    With `run`, a folder, checkpoints are written there, and `resume` continues from the last one; on one CPU process
+    the result is bit for bit that of an uninterrupted run. With `validation` the weights of the best epoch are kept
+    beside the last ones (`load_best`). Ctrl-C finishes the step, writes a checkpoint and returns.
 
     `devices` > 1 trains with one process per device (DDP).
     """

@@ -1,4 +1,4 @@
-"""One training loop for everything that is trained: it can be stopped at any step, and goes on as if it had not been.
+"""The training loop: it can be stopped at any step and resumed, with the result of an uninterrupted run.
 
 A `Job` is what is trained: its steps, what it reports after an epoch, what a checkpoint must hold. `run_job` does the
 rest: resuming, checkpoints, time, Ctrl-C, metrics.csv, early stopping and the progress bar.

@@ -174,7 +174,7 @@ class VaeJob(Job):
         return self.carried[0] + nll, self.carried[1] + kl
 
     def _validated(self, batch: DagBatch) -> ValidationLosses:
-        """Measured by one process and told to the others, since their decisions must agree to the last bit."""
+        """Measured by one process and sent to the others, since their decisions must agree to the last bit."""
         values = torch.zeros(4, dtype=torch.float64, device=self.vae.device)
         decodings = self.config.validation_decodings
         if self.writes:
