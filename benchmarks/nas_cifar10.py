@@ -29,23 +29,24 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "src"))
 
 import dvae
 from dvae import provenance
-from dvae.cli.nas_search import searched
-from dvae.cli.nas_training import best_networks, folder_name, ranked
 from dvae.config import replace
 from dvae.dag import Dag, ScoredDag, load_jsonl, to_plain, write_jsonl
 from dvae.data.images import ImageData, load_images
 from dvae.files import write_json
 from dvae.nas import (
-    RECIPES,
     Architecture,
     NetworkConfig,
     Recipe,
     SharedWeightAccuracy,
     SupernetConfig,
+    get_recipe,
     train_network,
     train_supernet,
 )
+from dvae.nas.campaign import folder_name
+from dvae.nas.dataset import best_networks, ranked
 from dvae.nas.schedules import Schedule
+from dvae.nas.search import search_architectures
 from dvae.nas.supernet_training import METRICS, WEIGHTS
 from dvae.tasks import EnasTask
 from dvae.training import TrainingConfig, fit
@@ -67,8 +68,8 @@ class Plan:
     width: int = 40
     batch: int = 256
     score_batch: int | None = None
-    least_scored: int = 2_000
-    most_scored: int = 10_000
+    min_scored: int = 2_000
+    max_scored: int = 10_000
     chunk: int = 1_000
     sampled: int = 20_000  # architectures the D-VAE learns from
     hidden: int = 256
@@ -79,7 +80,7 @@ class Plan:
 
 
 TINY = Plan(
-    images=600, validation=100, width=4, batch=50, score_batch=50, least_scored=40, most_scored=60, chunk=20,
+    images=600, validation=100, width=4, batch=50, score_batch=50, min_scored=40, max_scored=60, chunk=20,
     sampled=300, hidden=16, latent=8, budget=20, each=10, top=2,
 )  # fmt: skip
 
@@ -149,13 +150,13 @@ class Run:
         """Random architectures, as many as the stage's time allows, but not fewer than the least."""
         path, begun = self.work / "scored.jsonl", time.monotonic()
         items = load_jsonl(path) if path.is_file() else []
-        if len(items) < self.plan.least_scored:
+        if len(items) < self.plan.min_scored:
             meter.many(EnasTask(6).sample(8, seed=99), progress=False)  # the first call sets the device up
-            wanted = list(dict.fromkeys(EnasTask(6).sample(self.plan.most_scored, seed=0)))
+            wanted = list(dict.fromkeys(EnasTask(6).sample(self.plan.max_scored, seed=0)))
             measured, count = 0.0, 0
             while len(items) < len(wanted):
                 late = _since(begun) > SCORING * self.clock.search_seconds
-                if len(items) >= self.plan.least_scored and late:
+                if len(items) >= self.plan.min_scored and late:
                     break
                 part = wanted[len(items) : len(items) + self.plan.chunk]
                 started = time.perf_counter()
@@ -217,7 +218,7 @@ class Run:
                 started = time.monotonic()
                 limit = SEARCH * self.clock.search_seconds * (0.7 if name == "trust-region" else 0.15)
                 found = ranked(
-                    searched(
+                    search_architectures(
                         vae, meter, scored, strategy=name, budget=self.plan.budget, each=self.plan.each, seed=0,
                         seconds=limit,
                     )
@@ -335,7 +336,7 @@ def main() -> None:
     plan = TINY if options.tiny else Plan()
     if options.top is not None:
         plan = dataclasses.replace(plan, top=options.top)
-    recipe = RECIPES["fast"]
+    recipe = get_recipe("fast")
     if options.tiny:
         recipe = replace(recipe, batch=50, **{"network.width": 4})
     if options.device == "cuda":

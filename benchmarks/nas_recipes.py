@@ -21,12 +21,12 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent.parent / "src"))
 
 from dvae import provenance
-from dvae.cli.nas_training import best_networks
 from dvae.config import replace, to_mapping
 from dvae.dag import load_jsonl, to_plain
 from dvae.data.images import ImageData, load_images
 from dvae.files import write_json
-from dvae.nas import RECIPES, Architecture, Recipe, train_network
+from dvae.nas import Architecture, Recipe, get_recipe, train_network
+from dvae.nas.dataset import best_networks
 
 VALIDATION = 10_000
 TIMED_EPOCHS = 3
@@ -86,7 +86,7 @@ def main() -> None:
     parser.add_argument("--tiny", action="store_true", help="the smallest of everything, to see that it works")
     options = parser.parse_args()
     begun = time.monotonic()
-    data, base = load_images("cifar10"), RECIPES["fast"]
+    data, base = load_images("cifar10"), get_recipe("fast")
     if options.tiny:
         data, base = data.limited(600, 100), replace(base, batch=50, **{"network.width": 4})
     if options.device == "cuda":

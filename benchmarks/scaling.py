@@ -29,7 +29,7 @@ from dvae import provenance
 from dvae.dag import DagBatch
 from dvae.tasks import GenericTask
 from dvae.training.config import TrainingConfig
-from dvae.training.loop import _tf32
+from dvae.training.loop import tf32_products
 
 LABELS = ("a", "b", "c", "d", "e", "f")
 
@@ -64,7 +64,7 @@ def measure(options: argparse.Namespace, nodes: int, batch_size: int) -> dict[st
         losses = vae(graphs, noise)
         (losses.nll + losses.kl).sum().backward()
 
-    with _tf32(TrainingConfig().allows_tf32(device)):
+    with tf32_products(TrainingConfig().allows_tf32(device)):
         train = seconds_of(step, device, options.seconds)
         encode = seconds_of(lambda: vae.encode(graphs), device, options.seconds)
         decode = seconds_of(lambda: vae.decode_batch(noise, seed=0), device, options.seconds)

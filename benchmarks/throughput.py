@@ -28,7 +28,7 @@ from dvae import provenance
 from dvae.dag import DagBatch
 from dvae.models.kernels.precision import products_in
 from dvae.training.config import TrainingConfig
-from dvae.training.loop import _tf32
+from dvae.training.loop import tf32_products
 from dvae.training.steps import CapturedEpoch, PlainEpoch
 
 # Graphs a second of the original implementation, hidden 501, batch 32 (BN 128), as measured for the design notes.
@@ -101,7 +101,7 @@ def measure(options: argparse.Namespace, batch_size: int, precision: str) -> dic
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
     result: dict[str, Any] = {"batch": batch_size, "precision": precision, "graphs": source}
-    with _tf32(config.allows_tf32(device)), products_in(config.operand_dtype()):
+    with tf32_products(config.allows_tf32(device)), products_in(config.operand_dtype()):
         dtype = config.operand_dtype() or torch.float32
         result["product_rate_tflops"] = product_rate(device, dtype) / 1e12
         epoch: Any

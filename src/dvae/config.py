@@ -35,6 +35,12 @@ def check(condition: bool, message: str) -> None:
         raise ConfigError(message)
 
 
+def check_types(config: DataclassInstance) -> None:
+    """Raises `ConfigError` for a setting of the wrong type; for `__post_init__`, before ranges are checked."""
+    for name, hint in _hints(type(config)).items():
+        _convert(hint, getattr(config, name), name)
+
+
 def from_mapping(cls: type[T], mapping: Mapping[str, object], where: str = "config") -> T:
     """Builds a `cls` from plain values; `where` names the mapping's place in error messages."""
     check(isinstance(mapping, Mapping), f"{where}: expected a table of settings, got {_describe(mapping)}")

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
 
-from dvae.cli.nas_training import Row, Trainings, best_networks
 from dvae.dag import Dag, ScoredDag, load_jsonl, write_jsonl
-from dvae.data.images import load_digits
-from dvae.nas import RECIPES, NetworkConfig, Size, Trained
 from dvae.tasks import EnasTask
+from nas.examples import ctrl_c_at
 
 from .conftest import Call, Refused
 
@@ -101,6 +98,16 @@ def test_a_latent_space_is_searched(call: Call, supernet: Path, tmp_path: Path) 
     assert "the model is of enas3, the shared weights are of enas2" in result.stderr
 
 
+def test_ctrl_c_says_how_to_go_on(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("nas", "train-supernet", tmp_path / "net", "--space", "enas2", *SMALL)
+    with monkeypatch.context() as patch:
+        ctrl_c_at(3, patch)
+        result = call(*words)
+    assert result.exit_code == 130
+    assert f"Continue with:  dvae nas train-supernet {tmp_path / 'net'} --resume" in result.stderr
+    assert call(*words[:3], "--resume", "--json").exit_code == 0
+
+
 def test_architectures_are_trained_and_not_twice(call: Call, architectures: Path, tmp_path: Path) -> None:
     words = (
         "nas", "train", architectures, "--recipe", "digits", "--data", "digits", "--epochs", 1, "--top", 2,
@@ -156,35 +163,6 @@ def test_longer_is_longer(refused: Refused, architectures: Path, tmp_path: Path)
     assert not (tmp_path / "x").exists()
 
 
-def trained_in(*ends: float, evaluation: float = 0.0) -> Trained:
-    """A training whose epochs ended after so many seconds."""
-    history = tuple({"epoch": float(number), "seconds": end} for number, end in enumerate(ends, start=1))
-    return Trained(0.5, "test", Size(1, 1), len(ends), ends[-1] + evaluation, "", history)
-
-
-def trainings(*done: Trained, seconds: float, tmp_path: Path) -> Trainings:
-    dag = EnasTask(3).sample(1, seed=0)[0]
-    rows = [Row(dag, None, trained) for trained in done]
-    ends = time.monotonic() + seconds
-    return Trainings("digits", RECIPES["digits"], 9, load_digits(), tmp_path, ends, 0, "cpu", False, rows)
-
-
-def test_time_is_expected_by_what_was_seen(tmp_path: Path) -> None:
-    assert trainings(seconds=0, tmp_path=tmp_path).in_time(1_000)  # the first is always begun
-    slow = trained_in(50.0, 60.0, 70.0)  # a start of 50 s, then 10 s an epoch
-    fast = trained_in(20.0, 22.0, 24.0, evaluation=3.0)
-    several = trainings(slow, fast, seconds=500, tmp_path=tmp_path)
-    assert several.expected_seconds(1) == 20 + 3
-    assert several.expected_seconds(11) == 20 + 3 + 10 * 10
-    assert several.expected_seconds(0) == 0
-    assert several.in_time(11)
-    assert several.in_time(11, 21)
-    assert not several.in_time(11, 41)
-    interrupted = trainings(trained_in(20.0, 22.0, 44.0, 46.0, 48.0), seconds=1, tmp_path=tmp_path)
-    assert interrupted.expected_seconds(3) == 20 + 2 * 2
-    assert trainings(trained_in(4.0), seconds=1, tmp_path=tmp_path).expected_seconds(3) == 12
-
-
 def test_parameters_are_counted(call: Call, architectures: Path) -> None:
     sizes = json.loads(call("nas", "count", architectures, "--json").stdout)
     assert len(sizes) == 6
@@ -228,13 +206,3 @@ def test_the_demo_ends_in_a_table_and_a_picture(call: Call, tmp_path: Path) -> N
     assert (tmp_path / "demo" / "architectures.png").stat().st_size > 10_000
     again = json.loads(call("nas", "demo", "--run", tmp_path / "demo", "--minutes", 0.3, "--json").stdout)
     assert len(again["trained"]) == 4
-
-
-def test_of_architectures_that_build_the_same_network_the_best_is_trained() -> None:
-    edges = tuple((node, node + 1) for node in range(3))
-    items = [
-        ScoredDag(Dag(("input", *operations, "output"), edges), score)
-        for operations, score in [(("conv3", "max3"), 0.5), (("sep3", "max3"), 0.7), (("avg3", "max3"), 0.6)]
-    ]
-    assert best_networks(items, NetworkConfig(separable="plain")) == [items[1], items[2]]
-    assert best_networks(items, NetworkConfig()) == [items[1], items[2], items[0]]

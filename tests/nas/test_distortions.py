@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from dvae.nas.distortions import CHANGES, LEAST_BITS, WIDEST_ANGLE, distorted
+from dvae.nas.distortions import CHANGES, MIN_BITS, WIDEST_ANGLE, distorted
 
 SIDE = 8
 
@@ -100,7 +100,7 @@ def test_solarised_values_lie_below_the_threshold_or_are_negatives() -> None:
 
 def test_posterised_values_have_few_levels() -> None:
     levels = (CHANGES["posterised"](images(), amount(1.0)) * 255).round().unique()
-    assert set(levels.tolist()) == {64.0 * level for level in range(2**LEAST_BITS)}
+    assert set(levels.tolist()) == {64.0 * level for level in range(2**MIN_BITS)}
     every = torch.arange(256.0).reshape(1, 1, 16, 16) / 255
     for value, step in ((0.5, 8), (-1 / 6, 2)):
         found = CHANGES["posterised"](every, amount(value, 1)) * 255

@@ -207,7 +207,13 @@ def test_what_cannot_be_is_refused() -> None:
         supernet(6, NetworkConfig(widening=2))
     with pytest.raises(DagError, match="7 layers"):
         sliced(supernet(6, TINY), some_architectures(1, depth=7)[0])
-    with pytest.raises(DagError, match="must be told"):
+    with pytest.raises(DagError, match="must be given the architecture"):
         supernet(2, TINY)(some_images())
     with pytest.raises(DagError, match="ascending"):
         Architecture(("conv3", "max3"), ((), (1,)))
+
+
+def test_an_architecture_in_one_line() -> None:
+    plain = Architecture(("conv3", "max3"), ((), ()))
+    assert str(plain) == "conv3 max3"
+    assert str(Architecture(("conv3", "max3"), ((), (0,)), (0, 1))) == "conv3 max3(0) out(0,1)"

@@ -4,15 +4,20 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from dvae.config import replace
 from dvae.errors import CheckpointError, ConfigError, MissingError
 from dvae.nas import supernet_training
 from dvae.nas.controller import ControllerConfig
 from dvae.nas.scores import SharedWeightAccuracy
-from dvae.nas.supernet_training import SupernetConfig, load_supernet, train_supernet
+from dvae.nas.supernet_config import SupernetConfig
+from dvae.nas.supernet_training import load_supernet, train_supernet
 from dvae.tasks import EnasTask
-from nas.examples import TINY, stripes
+from dvae.training import checkpoint
+from nas.examples import TINY, ctrl_c_at, stripes
+from training.runs import same
+from training.test_resume import Crash, crash_after
 
 CONFIG = SupernetConfig(
     depth=3, data="stripes", validation=32, epochs=3, batch=16, network=TINY,
@@ -32,6 +37,49 @@ def test_a_resumed_run_is_an_uninterrupted_one(sampling: str, tmp_path: Path) ->
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
 
 
+@pytest.mark.parametrize("sampling", ["uniform", "enas"])
+@pytest.mark.parametrize("saves", [2, 4, 5])
+def test_a_run_that_was_killed_inside_an_epoch_goes_on(
+    sampling: str, saves: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An epoch has four steps."""
+    config = replace(CONFIG, sampling=sampling, epochs=2, **{"network.dropout": 0.3})
+    whole = train_supernet(config, tmp_path / "whole", data=stripes())
+    monkeypatch.setattr(supernet_training, "SECONDS_BETWEEN_SAVES", 0.0)
+    with monkeypatch.context() as patch:
+        crash_after(saves, patch)
+        with pytest.raises(Crash):
+            train_supernet(config, tmp_path / "parts", data=stripes())
+    parts = train_supernet(config, tmp_path / "parts", data=stripes(), resume=True)
+    for name in ("loss", "accuracy", "watched"):
+        assert [row[name] for row in parts.history] == [row[name] for row in whole.history]
+    one, two = (load_file(tmp_path / name / checkpoint.FILE) for name in ("whole", "parts"))
+    assert same(one, two)
+
+
+def test_ctrl_c_leaves_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = train_supernet(CONFIG, tmp_path / "whole", data=stripes())
+    with monkeypatch.context() as patch:
+        ctrl_c_at(6, patch)
+        with pytest.raises(KeyboardInterrupt):
+            train_supernet(CONFIG, tmp_path / "parts", data=stripes())
+    place = checkpoint.read(tmp_path / "parts" / checkpoint.FILE)[1]["place"]
+    assert (place["epoch"], place["step"]) == (1, 2)
+    assert not (tmp_path / "parts" / "supernet.safetensors").exists()
+    again = train_supernet(CONFIG, tmp_path / "parts", data=stripes(), resume=True)
+    assert [row["loss"] for row in again.history] == [row["loss"] for row in whole.history]
+
+
+def test_settings_given_by_name_are_checked(tmp_path: Path) -> None:
+    assert train_supernet(CONFIG, tmp_path / "net", data=stripes(), epochs=1).epochs == 1
+    with pytest.raises(ConfigError, match="supernet: unknown setting 'epoch'; did you mean 'epochs'"):
+        train_supernet(CONFIG, tmp_path / "other", data=stripes(), epoch=1)
+    with pytest.raises(ConfigError, match=r"supernet.epochs: expected an integer, got the string '1'"):
+        train_supernet(CONFIG, tmp_path / "other", data=stripes(), epochs="1")
+    with pytest.raises(ConfigError, match="depth: expected an integer"):
+        SupernetConfig(depth="6")  # type: ignore[arg-type]
+
+
 def test_a_controller_can_be_watched(tmp_path: Path) -> None:
     result = train_supernet(replace(CONFIG, sampling="enas"), tmp_path, data=stripes())
     assert all(0 <= row["reward"] <= 1 and row["entropy"] > 0 for row in result.history)
@@ -46,7 +94,7 @@ def test_a_run_from_before_the_controller_was_watched_goes_on(tmp_path: Path, mo
     config = replace(CONFIG, sampling="enas")
     with monkeypatch.context() as before:
         before.setattr(supernet_training, "CONTROLLER_COLUMNS", ())
-        before.setattr(supernet_training._Trainer, "_controller_epoch", lambda trainer: {})
+        before.setattr(supernet_training._SharedTraining, "_controller_epoch", lambda job, place: {})
         train_supernet(replace(config, epochs=1), tmp_path, data=stripes())
     train_supernet(config, tmp_path, data=stripes(), resume=True)
     header, first, second, _ = (tmp_path / "metrics.csv").read_text().splitlines()
@@ -62,15 +110,17 @@ def test_a_limit_of_time_is_kept_over_interruptions(tmp_path: Path) -> None:
     assert (again.ended, again.epochs) == ("time-budget", first.epochs + 1)
 
 
-def test_images_of_another_kind_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_of_another_kind_are_refused(tmp_path: Path) -> None:
     train_supernet(replace(CONFIG, epochs=1), tmp_path, data=stripes())
     with pytest.raises(ConfigError, match=r"digits has 1 channels and 10 classes, the supernet in .* is for 1 and 2"):
         SharedWeightAccuracy(tmp_path, data="digits")
-    monkeypatch.setenv("DVAE_NAS_IMAGES", "digits")  # for scores made without arguments
     assert SharedWeightAccuracy(tmp_path, data=stripes()).images.classes == 2
-    monkeypatch.setenv("DVAE_NAS_SUPERNET", str(tmp_path))
-    with pytest.raises(ConfigError, match="digits has"):
-        SharedWeightAccuracy()
+    with pytest.raises(ConfigError, match="digits has"):  # as the command line gives arguments
+        SharedWeightAccuracy(folder=str(tmp_path), data="digits", device="cpu", images="20", batch="10")
+    score = SharedWeightAccuracy(folder=str(tmp_path), data=stripes(), images="20", batch="10")
+    assert (len(score.images), score.batch) == (20, 10)
+    with pytest.raises(ConfigError, match="images must be a whole number of 1 or more, not 'all'"):
+        SharedWeightAccuracy(str(tmp_path), data=stripes(), images="all")
 
 
 def test_it_learns(tmp_path: Path) -> None:

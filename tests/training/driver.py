@@ -17,7 +17,7 @@ from pathlib import Path
 import lightning_fabric  # noqa: F401  imported before forking, as it takes long
 from safetensors.torch import load_file
 
-from dvae.training.loop import FILE
+from dvae.training.checkpoint import FILE
 from training.runs import model, same, train
 
 EPOCHS = 15

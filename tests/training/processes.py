@@ -14,6 +14,8 @@ def main(folder: Path, devices: int, settings: dict) -> None:
     several = data(60)
     joining = (several.adjacency.sum(1) > 1).any(1)  # a node with two predecessors, in any share of a batch
     graphs = several.select(joining.nonzero().squeeze(1)[:21])
+    if settings.pop("validated", False):
+        settings["validation"] = data(7)
     train(vae, folder, devices=devices, graphs=graphs, **settings)
 
 

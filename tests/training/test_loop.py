@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 
 import dvae
 from dvae.dag import DagSet
-from dvae.errors import ConfigError, DeviceError, TaskError
+from dvae.errors import ConfigError, DeviceError, MissingError, TaskError
 from dvae.models import build
 from dvae.tasks import EnasTask, get
 from dvae.training import TrainingConfig, fit
@@ -149,7 +150,12 @@ def test_bf16_products_train_too() -> None:
 @pytest.mark.parametrize(
     ("settings", "error", "words"),
     [
-        ({"epoch": 3}, ConfigError, "no setting 'epoch'"),
+        ({"epoch": 3}, ConfigError, "unknown setting 'epoch'; did you mean 'epochs'"),
+        ({"epochs": "3"}, ConfigError, "training.epochs: expected an integer, got the string '3'"),
+        ({"tensorboard": 1}, ConfigError, "training.tensorboard: expected true or false"),
+        ({"early_stop_on": "test"}, ConfigError, "expected one of 'train', 'validation'"),
+        ({"validation_every": 0}, ConfigError, "validation_every"),
+        ({"validation_decodings": -1}, ConfigError, "validation_decodings"),
         ({"learning_rate": 0.0}, ConfigError, "learning_rate"),
         ({"batch_size": 0}, ConfigError, "batch_size"),
         ({"time_budget": 0.0}, ConfigError, "time_budget"),
@@ -163,6 +169,25 @@ def test_bf16_products_train_too() -> None:
 def test_wrong_settings_are_refused(settings: dict, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         train(model(), **settings)
+
+
+def test_settings_of_the_wrong_type_are_refused_in_the_class_too() -> None:
+    with pytest.raises(ConfigError, match="epochs: expected an integer, got the string '3'"):
+        TrainingConfig(epochs="3")  # type: ignore[arg-type]
+    assert TrainingConfig(learning_rate=1).learning_rate == 1
+
+
+def test_without_tensorboard_training_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    with pytest.raises(MissingError, match="TensorBoard needs the package tensorboard: pip install 'tensorboard"):
+        train(model(), tmp_path / "run", tensorboard=True)
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_rate_counts_graphs_however_large_a_batch_may_be() -> None:
+    for batch_size in (GRAPHS, 1000 * GRAPHS):
+        result = train(model(), batch_size=batch_size, epochs=20)
+        assert 0 < result.graphs_per_second <= 20 * GRAPHS / result.history[-1]["seconds"] * 1.01
 
 
 def test_no_data_and_data_of_another_task_are_refused() -> None:

@@ -114,3 +114,15 @@ def test_two_processes_go_on_with_the_run_of_two(tmp_path: Path) -> None:
     run("processes.py", tmp_path / "two", 2, json.dumps({"epochs": 3, "resume": True}))
     whole = trained(tmp_path / "whole", 2, epochs=3)
     assert_close(load_file(tmp_path / "two" / "model.safetensors"), whole)
+
+
+@pytest.mark.slow
+def test_two_processes_stop_early_together_by_validation(tmp_path: Path) -> None:
+    settings = {"epochs": 40, "learning_rate": 0.1, "early_stop": 2, "early_stop_on": "validation", "validated": True}
+    two = trained(tmp_path / "two", 2, **settings)
+    one = trained(tmp_path / "one", 1, **settings)
+    results = [json.loads((tmp_path / name / "training.json").read_text())["result"] for name in ("one", "two")]
+    assert [result["ended"] for result in results] == ["early-stop"] * 2
+    assert results[0]["best_epoch"] == results[1]["best_epoch"] == results[1]["epochs"] - 2
+    assert_close(two, one)
+    assert_close(*(load_file(tmp_path / name / "best.safetensors") for name in ("two", "one")))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dvae.errors import CheckpointError
-from dvae.training import loop
+from dvae.training import checkpoint
 from training.runs import STEPS, data, model, same, train, weights
 
 
@@ -24,7 +24,7 @@ def uninterrupted() -> dict:
 
 def crash_after(saves: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets the n-th checkpoint be written, and nothing happen after it."""
-    real, count = loop.save_checkpoint, [0]
+    real, count = checkpoint.save, [0]
 
     def save(*args, **kwargs) -> None:
         real(*args, **kwargs)
@@ -32,7 +32,7 @@ def crash_after(saves: int, monkeypatch: pytest.MonkeyPatch) -> None:
         if count[0] == saves:
             raise Crash
 
-    monkeypatch.setattr(loop, "save_checkpoint", save)
+    monkeypatch.setattr(checkpoint, "save", save)
 
 
 @pytest.mark.parametrize("saves", [1, STEPS - 1, STEPS, STEPS + 1, 5 * STEPS - 1, 5 * STEPS, 5 * STEPS + 1])
@@ -140,10 +140,10 @@ def test_resuming_nothing_starts_a_run(uninterrupted: dict, tmp_path: Path) -> N
 
 def test_a_run_is_not_overwritten_by_accident(tmp_path: Path) -> None:
     train(model(), tmp_path, epochs=1)
-    before = (tmp_path / loop.FILE).read_bytes()
+    before = (tmp_path / checkpoint.FILE).read_bytes()
     with pytest.raises(CheckpointError, match="already holds a run"):
         train(model(), tmp_path)
-    assert (tmp_path / loop.FILE).read_bytes() == before
+    assert (tmp_path / checkpoint.FILE).read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -173,6 +173,6 @@ def test_a_run_goes_on_with_its_own_data_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"\x02" + bytes(7) + b"{}"])
 def test_a_broken_checkpoint_is_refused(content: bytes, tmp_path: Path) -> None:
     train(model(), tmp_path, epochs=1)
-    (tmp_path / loop.FILE).write_bytes(content)
+    (tmp_path / checkpoint.FILE).write_bytes(content)
     with pytest.raises(CheckpointError, match="not a whole checkpoint"):
         train(model(), tmp_path, resume=True)

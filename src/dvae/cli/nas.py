@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from dvae.cli import answers, inputs, nas_demo, options
-from dvae.errors import ConfigError, DagError, FormatError, TaskError
+from dvae.errors import ConfigError, FormatError, TaskError
 
 if TYPE_CHECKING:
-    from dvae.dag import Dag, ScoredDag
+    from dvae.dag import Dag
     from dvae.nas import SharedWeightAccuracy
-    from dvae.tasks import Task
+    from dvae.nas.campaign import TrainedDag
 
-SHOWN = 10  # architectures in a table
-AT_ONCE = 2_000  # architectures scored together, at most: more share more, but wait longer to be written
-SECONDS_AT_ONCE = 15.0  # about so long, where that many take longer
-FIRST = 50  # architectures scored to see how long they take
-CHECKED = 3  # architectures scored again before a file is gone on with
-BLOCK = 1_000  # architectures sampled with one seed
-UNLIMITED = 1_000_000  # epochs, where time is the limit
+MAX_SHOWN = 10  # architectures in a table
 
 app = typer.Typer(
     name="nas",
@@ -38,7 +33,7 @@ Images = Annotated[
     str | None, typer.Option("--data", metavar="IMAGES", help="digits, cifar10, or a folder or file of CIFAR-10.")
 ]
 Batch = Annotated[
-    int | None, typer.Option("--batch", min=2, help="Images at once; batch statistics are taken over so many.")
+    int | None, typer.Option("--batch", min=2, help="Images per batch, over which batch statistics are taken.")
 ]
 Set = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any other setting; may be repeated.")
@@ -56,27 +51,29 @@ def train_supernet(
     ] = None,
     epochs: Annotated[int | None, typer.Option("--epochs", min=1)] = None,
     minutes: Annotated[
-        float | None, typer.Option("--minutes", min=0.01, help="Stop after so long; the learning rate ends with it.")
+        float | None,
+        typer.Option("--minutes", min=0.01, help="Stop after this time; the learning rate schedule ends with it."),
     ] = None,
     batch: Annotated[int | None, typer.Option("--batch", min=2, help="Images in one step.")] = None,
     width: Annotated[int | None, typer.Option("--width", min=2, help="Channels of the network.")] = None,
-    join: Annotated[Literal["sum", "concat"] | None, typer.Option("--join", help="Of skip inputs.")] = None,
+    join: Annotated[Literal["sum", "concat"] | None, typer.Option("--join", help="How skip inputs are joined.")] = None,
     validation: Annotated[
-        int | None, typer.Option("--validation", min=1, help="Training images kept back for scores.")
+        int | None, typer.Option("--validation", min=1, help="Training images held back for scores.")
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0)] = None,
     set_: Set = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with what the folder holds.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the training in the folder.")] = False,
     device: options.Device = "auto",
     json: options.Json = False,
 ) -> None:
-    """Train weights that all architectures of a space share. Ctrl-C is safe: go on with --resume.
+    """Train weights that all architectures of a space share. Ctrl-C is safe: continue with --resume.
 
     Try: dvae nas train-supernet runs/net --data digits --minutes 1
     """
     from dvae import nas
     from dvae.config import parse_override, read_toml, with_overrides
     from dvae.data.images import load_images
+    from dvae.devices import available_device
     from dvae.nas.supernet_training import SETTINGS
 
     changes: dict[str, object] = {
@@ -86,22 +83,19 @@ def train_supernet(
     }  # fmt: skip
     changes = {key: value for key, value in changes.items() if value is not None}
     changes |= dict(parse_override(text) for text in set_ or ())
-    by_time = minutes is not None and "epochs" not in changes
-    resumed = resume and (folder / SETTINGS).is_file()
-    base = read_toml(nas.SupernetConfig, folder / SETTINGS) if resumed else nas.SupernetConfig()
-    images = load_images(str(changes.get("data", base.data)))
-    if not resumed:
-        changes = _fitting(images.side) | changes
-        changes |= {"network.channels": images.channels, "network.classes": images.classes}
-        changes.setdefault("validation", len(images.train) // 5)
-        if minutes is not None:  # restarts would end anywhere in a period
-            changes.setdefault("schedule.kind", "cosine")
-        if by_time:
-            changes["epochs"] = UNLIMITED
-    config = with_overrides(base, changes, "settings")
-    result = nas.train_supernet(
-        config, folder, data=images, device=options.available(device), minutes=minutes, resume=resume, progress=True
-    )
+    before = read_toml(nas.SupernetConfig, folder / SETTINGS) if resume and (folder / SETTINGS).is_file() else None
+    images = load_images(str(changes.get("data", (before or nas.SupernetConfig()).data)))
+    if before is None:
+        config = nas.supernet_config(images, changes, minutes=minutes)
+    else:
+        config = with_overrides(before, changes, "settings")
+    try:
+        result = nas.train_supernet(
+            config, folder, data=images, device=available_device(device), minutes=minutes, resume=resume, progress=True
+        )
+    except KeyboardInterrupt:
+        answers.remark(f"Continue with:  dvae nas train-supernet {folder} --resume")
+        raise
     last = result.history[-1]
     if json:
         answer = {"folder": str(folder), "ended": result.ended, "epochs": result.epochs, "seconds": result.seconds}
@@ -127,7 +121,7 @@ def score(
     dags: Dags,
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write them, scored, to a .jsonl.")] = None,
     data: Images = None,
-    images: Annotated[int | None, typer.Option("--images", min=2, help="Use the first so many images.")] = None,
+    images: Annotated[int | None, typer.Option("--images", min=2, help="Use only the first N images.")] = None,
     batch: Batch = None,
     device: options.Device = "auto",
     json: options.Json = False,
@@ -136,12 +130,17 @@ def score(
 
     Try: dvae nas score runs/net some.jsonl --out scored.jsonl
     """
+    import time
+
     from dvae.dag import ScoredDag, write_jsonl
+    from dvae.nas.dataset import read_architectures
 
     answers.check_outputs(out, None)
     meter = _meter(supernet, data, images, batch, device)
-    asked = [item.dag for item in _architectures(dags, meter.config.depth)]
-    scores, seconds = _timed_scores(meter, asked)
+    asked = [item.dag for item in read_architectures(dags, meter.config.depth)]
+    begun = time.perf_counter()
+    scores = meter.many(asked, progress=True)
+    seconds = time.perf_counter() - begun
     if out is not None:
         write_jsonl(out, map(ScoredDag, asked, scores))
     rate = len(asked) / seconds
@@ -150,7 +149,7 @@ def score(
         answers.print_json({**answer, "images": len(meter.images), "scores": scores, "file": out and str(out)})
         return
     ranked = sorted(zip(scores, asked, strict=True), key=lambda pair: -pair[0])
-    _print_ranked(ranked, f"{answers.counted(len(asked), 'architecture')}, {rate:,.1f} a second", meter.note)
+    _print_ranked(ranked, f"{answers.counted(len(asked), 'architecture')}, {rate:,.1f} per second", meter.note)
 
 
 @app.command("dataset")
@@ -165,51 +164,30 @@ def dataset(
     device: options.Device = "auto",
     json: options.Json = False,
 ) -> None:
-    """Sample architectures and score them with shared weights: a data set for `dvae train`. Started again, it goes on.
+    """Sample architectures and score them with shared weights: a data set for `dvae train`. Run it again to continue.
 
     Try: dvae nas dataset runs/net --count 1000 --out scored.jsonl
     """
-    from dvae.dag import ScoredDag, load_jsonl, write_jsonl
-    from dvae.progress import progress_bar
-    from dvae.tasks import EnasTask
+    from dvae.nas.dataset import write_scored
 
     answers.check_outputs(out, None)
     meter = _meter(supernet, data, None, batch, device)
-    task = EnasTask(meter.config.depth)
-    if space is not None and _depth(space) != task.layers:
-        raise ConfigError(f"{supernet} holds shared weights of {task.name}, not of {space}")
-    wanted = _distinct(task, count, seed)
-    done = load_jsonl(out) if out.is_file() else []
-    if len(done) > count:
-        raise FormatError(f"{out} holds {len(done):,} architectures, more than --count {count:,}")
-    if [item.dag for item in done] != wanted[: len(done)] or any(item.score is None for item in done):
-        raise FormatError(f"{out} holds something else: write to another file, or go on with the same seed")
-    if [item.score for item in done[:CHECKED]] != meter.many([item.dag for item in done[:CHECKED]]):
-        raise FormatError(f"{out} has other scores than these shared weights give with these images, batch and device")
-    seconds, before, at_once = 0.0, len(done), FIRST
-    with progress_bar("data set", count, "architectures", True) as bar:
-        bar.skip(before)
-        while len(done) < count:
-            part = wanted[len(done) : len(done) + at_once]
-            scores, spent = _timed_scores(meter, part, progress=False)
-            done += map(ScoredDag, part, scores)
-            write_jsonl(out, done)
-            seconds += spent
-            at_once = max(1, min(AT_ONCE, round(SECONDS_AT_ONCE * len(part) / spent)))
-            bar.update(len(part))
-    rate = (count - before) / seconds if seconds else None
-    found = sorted(item.score for item in done if item.score is not None)
+    name = f"enas{meter.config.depth}"
+    if space is not None and _depth(space) != meter.config.depth:
+        raise ConfigError(f"{supernet} holds shared weights of {name}, not of {space}")
+    done = write_scored(out, meter, count, seed=seed, progress=True)
+    found = sorted(item.score for item in done.items if item.score is not None)
     if json:
         spread = {"min": found[0], "median": found[len(found) // 2], "max": found[-1]}
         answers.print_json(
-            {"file": str(out), "count": len(done), "scored_now": count - before, "architectures_per_second": rate,
-             "scores": spread, "note": meter.note}
+            {"file": str(out), "count": len(found), "scored_now": done.scored_now,
+             "architectures_per_second": done.rate, "scores": spread, "note": meter.note}
         )  # fmt: skip
         return
-    pace = "" if rate is None else f"; {rate:,.1f} a second"
-    answers.remark(f"{len(done):,} scored architectures in {out}{pace}; scores {found[0]:.4f} to {found[-1]:.4f}")
+    pace = "" if done.rate is None else f"; {done.rate:,.1f} per second"
+    answers.remark(f"{len(found):,} scored architectures in {out}{pace}; scores {found[0]:.4f} to {found[-1]:.4f}")
     answers.remark_note(meter.note)
-    answers.remark(f"Train a model on them:  dvae train --task {task.name} --data {out} --run runs/{task.name}")
+    answers.remark(f"Train a model on them:  dvae train --task {name} --data {out} --run runs/{name}")
 
 
 @app.command("search")
@@ -223,7 +201,9 @@ def search(
     budget: Annotated[int, typer.Option("--budget", min=1, help="Architectures to score.")] = 500,
     each: Annotated[int, typer.Option("--each", min=1, help="Architectures in a round.")] = 50,
     strategy: Annotated[Literal["trust-region", "evolution", "random"], typer.Option("--strategy")] = "trust-region",
-    minutes: Annotated[float | None, typer.Option("--minutes", min=0.01, help="Begin no round after so long.")] = None,
+    minutes: Annotated[
+        float | None, typer.Option("--minutes", min=0.01, help="Start no round after this time.")
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
     data: Images = None,
     batch: Batch = None,
@@ -232,24 +212,24 @@ def search(
 ) -> None:
     """Search a model's latent space for architectures that are accurate with shared weights.
 
-    The file holds all that were scored, best first, and is written after every round; to go on with it, give it as
+    The file holds all that were scored, best first, and is written after every round; to continue, give it as
     --warm. Try: dvae nas search runs/enas6 runs/net --out found.jsonl
     """
     import time
 
-    from dvae.cli import runs
-    from dvae.cli.nas_search import searched
-    from dvae.cli.nas_training import ranked
     from dvae.dag import load_jsonl, write_jsonl
+    from dvae.nas.dataset import ranked
+    from dvae.nas.search import search_architectures
+    from dvae.runs import Run
 
     answers.check_outputs(out, None)
-    vae = runs.load_model(run, device)
+    vae = Run.open(run).model(device)
     meter = _meter(supernet, data, None, batch, device)
     started = [] if warm is None else load_jsonl(warm)
     if warm is not None and all(item.score is None for item in started):
         raise FormatError(f"{warm} has no scored architecture to start from")
     begun = time.perf_counter()
-    found = searched(
+    found = search_architectures(
         vae, meter, started, strategy=strategy, budget=budget, each=each, seed=seed,
         seconds=None if minutes is None else 60 * minutes, keep=lambda so_far: write_jsonl(out, ranked(so_far)),
     )  # fmt: skip
@@ -274,10 +254,12 @@ def search(
 def train(
     dags: Dags,
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="A folder for each architecture inside it.")],
-    recipe: Annotated[str, typer.Option("--recipe", help="paper (310 epochs), fast, or digits.")] = "fast",
-    top: Annotated[int | None, typer.Option("--top", min=1, help="Only the best so many by their scores.")] = None,
+    recipe: Annotated[
+        str, typer.Option("--recipe", help="paper (310 epochs), fast, digits, or package.module:name.")
+    ] = "fast",
+    top: Annotated[int | None, typer.Option("--top", min=1, help="Only the N with the best scores.")] = None,
     minutes: Annotated[
-        float | None, typer.Option("--minutes", min=0.01, help="Begin no training that would end later.")
+        float | None, typer.Option("--minutes", min=0.01, help="Start no training that would end later.")
     ] = None,
     epochs: Annotated[int | None, typer.Option("--epochs", min=1)] = None,
     longer: Annotated[
@@ -286,31 +268,45 @@ def train(
             "--longer",
             min=1,
             metavar="EPOCHS",
-            help="Then train the best (by test accuracy, or --validation) again, for so many.",
+            help="Then train the best (by test accuracy, or --validation) again, for this many epochs.",
         ),
     ] = None,
     data: Annotated[str, typer.Option("--data", metavar="IMAGES", help="digits, cifar10, or a path.")] = "cifar10",
     validation: Annotated[
         int,
-        typer.Option("--validation", min=0, help="Measure on so many training images kept back; 0: on the test set."),
+        typer.Option("--validation", min=0, help="Measure on N training images held back; 0: on the test set."),
     ] = 0,
     seed: Annotated[int | None, typer.Option("--seed", min=0)] = None,
     set_: Set = None,
     device: options.Device = "auto",
     json: options.Json = False,
 ) -> None:
-    """Train architectures from scratch and measure their true accuracy. Started again, it goes on.
+    """Train architectures from scratch and measure their true accuracy. Run it again to continue.
 
     Try: dvae nas train found.jsonl --top 3 --recipe digits --data digits --out runs/trained
     """
-    from dvae.cli import nas_training
+    from dvae import nas
+    from dvae.config import parse_override, with_overrides
+    from dvae.data.images import load_images
+    from dvae.devices import available_device
+    from dvae.nas.campaign import train_architectures
+    from dvae.nas.dataset import read_architectures
 
-    rows = nas_training.train_all(
-        _architectures(dags, None), out, top=top, recipe=recipe, minutes=minutes, epochs=epochs, longer=longer,
-        data=_image_name(data) or data, validation=validation, seed=seed, overrides=set_ or [],
-        device=options.available(device),
+    changes: dict[str, object] = {"epochs": epochs, "seed": seed}
+    changes = {key: value for key, value in changes.items() if value is not None}
+    changes |= dict(parse_override(text) for text in set_ or ())
+    chosen = with_overrides(nas.get_recipe(recipe), changes, "settings")
+    answers.check_folder(out)
+    rows = train_architectures(
+        read_architectures(dags), out, chosen, load_images(_image_name(data) or data), recipe_name=recipe, top=top,
+        longer=longer, minutes=minutes, validation=validation, device=available_device(device), note=answers.remark,
+        progress=True,
     )  # fmt: skip
-    nas_training.answer(rows, out, json)
+    if json:
+        answers.print_json({"folder": str(out), "trained": [row.to_mapping() for row in rows]})
+        return
+    print_trained(rows)
+    answers.remark(f"Everything is in {out}; started again, finished trainings are not repeated.")
 
 
 @app.command("count")
@@ -329,32 +325,44 @@ def count(
     """
     from dvae import nas
     from dvae.config import replace
+    from dvae.nas.dataset import read_architectures
 
-    config = nas.NetworkConfig() if recipe in (None, "supernet") else nas.recipe_named(str(recipe)).network
+    config = nas.NetworkConfig() if recipe in (None, "supernet") else nas.get_recipe(str(recipe)).network
     config = config if width is None else replace(config, width=width)
-    asked = [item.dag for item in _architectures(dags, None)]
-    sizes = [nas.size_of(nas.Architecture.from_dag(dag), config, resolution=side) for dag in asked]
+    asked = [nas.Architecture.from_dag(item.dag) for item in read_architectures(dags)]
+    sizes = [nas.size_of(architecture, config, resolution=side) for architecture in asked]
     if json:
         answers.print_json([{"parameters": size.parameters, "flops": size.flops} for size in sizes])
         return
     rows = [
-        (str(number), f"{size.parameters:,}", f"{size.flops / 1e6:,.1f} million", nas_demo.in_words(dag))
-        for number, (size, dag) in enumerate(zip(sizes, asked, strict=True), start=1)
+        (str(number), f"{size.parameters:,}", f"{size.flops / 1e6:,.1f} million", str(architecture))
+        for number, (size, architecture) in enumerate(zip(sizes, asked, strict=True), start=1)
     ]
-    answers.print_table(rows, header=("", "parameters", "operations an image", "architecture"))
+    answers.print_table(rows, header=("", "parameters", "operations per image", "architecture"))
 
 
 app.command("demo")(nas_demo.demo)
 
 
-def _fitting(side: int) -> dict[str, object]:
-    """Settings for images so small that one pixel is much: no crops, a higher rate over one cosine, small batches."""
-    if side >= 16:
-        return {}
-    return {
-        "augmentation.crop": 0.0, "schedule.kind": "cosine", "schedule.highest": 0.2, "batch": 64, "epochs": 60,
-        "network.width": 12,
-    }  # fmt: skip
+def print_trained(rows: Sequence[TrainedDag], title: str | None = None) -> None:
+    """Trained architectures as a table, the best first."""
+    from dvae.nas import Architecture
+
+    best_first = sorted(rows, key=lambda row: -row.trained.accuracy)
+    images = rows[0].trained.images if rows else "test"
+    mirrored = [row.trained.accuracy_with_mirrors for row in best_first]
+    columns = {
+        f"{images} accuracy": [f"{row.trained.accuracy:.2%}" for row in best_first],
+        "with mirrors": ["" if share is None else f"{share:.2%}" for share in mirrored],
+        "score before": ["" if row.score is None else f"{row.score:.4f}" for row in best_first],
+        "parameters": [f"{row.trained.size.parameters:,}" for row in best_first],
+        "operations": [f"{row.trained.size.flops / 1e6:,.1f} million" for row in best_first],
+        "epochs": [f"{row.trained.epochs} in {row.trained.seconds:.0f} s" for row in best_first],
+        "architecture": [str(Architecture.from_dag(row.dag)) for row in best_first],
+    }
+    shown = {name: cells for name, cells in columns.items() if any(cells)}
+    answers.print_table(list(zip(*shown.values(), strict=True)), title=title, header=tuple(shown))
+    answers.remark_note(rows[0].trained.note if rows else "")
 
 
 def _meter(
@@ -362,49 +370,7 @@ def _meter(
 ) -> SharedWeightAccuracy:
     from dvae.nas import SharedWeightAccuracy
 
-    where = options.available(device)
-    return SharedWeightAccuracy(supernet, data=_image_name(data), device=where, images=images, batch=batch)
-
-
-def _timed_scores(
-    meter: SharedWeightAccuracy, dags: list[Dag], progress: bool | None = True
-) -> tuple[list[float], float]:
-    """Scores, and the seconds that they took. Reading them off the device ends the work, so the clock sees it all."""
-    import time
-
-    begun = time.perf_counter()
-    scores = meter.many(dags, progress=progress)
-    return scores, time.perf_counter() - begun
-
-
-def _architectures(path: Path, depth: int | None) -> list[ScoredDag]:
-    """The architectures of a file; the error names the line of the first that is none, or is too deep."""
-    from dvae.dag.lines import line_of
-    from dvae.nas import Architecture
-    from dvae.tasks import EnasTask
-
-    items = EnasTask(depth or 256).read(path)
-    for place, item in enumerate(items):
-        try:
-            found = Architecture.from_dag(item.dag)
-            if depth is not None and len(found) > depth:
-                raise DagError(f"the architecture has {len(found)} layers, the supernet {depth}")
-        except DagError as error:
-            raise FormatError.at(path, line_of(path, place), str(error)) from None
-    return items
-
-
-def _distinct(task: Task, count: int, seed: int) -> list[Dag]:
-    """Distinct DAGs of the task's sampler; those of a smaller `count` are the first of those of a larger one."""
-    found: dict[Dag, None] = {}
-    blocks = 0
-    while len(found) < count:
-        before = len(found)
-        found |= dict.fromkeys(task.sample(BLOCK, seed + 1_000_003 * blocks))
-        blocks += 1
-        if len(found) == before:
-            raise TaskError(f"{task.name} has hardly more than {before:,} architectures; ask for fewer")
-    return list(found)[:count]
+    return SharedWeightAccuracy(supernet, data=_image_name(data), device=device, images=images, batch=batch)
 
 
 def _depth(space: str) -> int:
@@ -424,8 +390,10 @@ def _image_name(name: str | None) -> str | None:
 
 
 def _print_ranked(ranked: list[tuple[float, Dag]], title: str, note: str) -> None:
-    rows = [(f"{score:.4f}", nas_demo.in_words(dag)) for score, dag in ranked[:SHOWN]]
+    from dvae.nas import Architecture
+
+    rows = [(f"{score:.4f}", str(Architecture.from_dag(dag))) for score, dag in ranked[:MAX_SHOWN]]
     answers.print_table(rows, title=title, header=("accuracy", "architecture"))
-    if len(ranked) > SHOWN:
-        answers.remark(f"the best {SHOWN} of {len(ranked):,} are shown")
+    if len(ranked) > MAX_SHOWN:
+        answers.remark(f"the best {MAX_SHOWN} of {len(ranked):,} are shown")
     answers.remark_note(note)

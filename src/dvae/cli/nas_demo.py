@@ -11,10 +11,10 @@ import typer
 from dvae.cli import answers, options
 
 if TYPE_CHECKING:
-    from dvae.cli.nas_training import Row
-    from dvae.dag import Dag, ScoredDag
+    from dvae.dag import ScoredDag
     from dvae.models import VAE
     from dvae.nas import SharedWeightAccuracy
+    from dvae.nas.campaign import TrainedDag
 
 ARCHITECTURES = 1_500
 SAMPLED = 6_000  # more, without a score
@@ -28,20 +28,26 @@ VALIDATION = 300
 def demo(
     run: Annotated[Path, typer.Option("--run", metavar="FOLDER", help="Where everything goes.")] = Path("runs/nas"),
     minutes: Annotated[float, typer.Option("--minutes", min=0.05, help="About how long it takes on two cores.")] = 5.0,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over instead of continuing.")] = False,
     json: options.Json = False,
 ) -> None:
     """Search for a network that reads handwritten digits, and train it: the whole way of the paper, in small.
 
-    Started again, it goes on where it was; pieces that are there are not made again.
+    Run it again to continue; finished pieces are kept.
     """
     import shutil
 
     import torch
 
-    from dvae.cli import nas_training
-    from dvae.cli.nas_search import searched
+    from dvae.cli.nas import print_trained
+    from dvae.config import replace
     from dvae.dag import write_jsonl
+    from dvae.data.images import load_images
+    from dvae.devices import available_device
+    from dvae.nas import get_recipe
+    from dvae.nas.campaign import train_architectures
+    from dvae.nas.dataset import ranked
+    from dvae.nas.search import search_architectures
 
     answers.check_folder(run)
     if fresh and run.is_dir():
@@ -49,7 +55,7 @@ def demo(
             shutil.rmtree(run / name, ignore_errors=True)
         for name in ("architectures.jsonl", "space.jsonl", "found.jsonl"):
             (run / name).unlink(missing_ok=True)
-    # So small networks gain little from a second thread, and lose much where another program wants the core.
+    # Networks this small gain little from a second thread, and lose much where another program needs the core.
     torch.set_num_threads(1)
     begun = time.monotonic()
     seconds = 60 * minutes
@@ -57,24 +63,25 @@ def demo(
     scored = _scored(run, meter, max(40, round(ARCHITECTURES * min(1.0, minutes / 5))))
     vae = _model(run, scored, MODEL_SHARE * seconds)
     answers.remark(f"4. Searching its latent space for better ones, {BUDGET} at most ...")
-    found = searched(
+    found = search_architectures(
         vae, meter, scored, strategy=_strategy(), budget=BUDGET, each=20, seed=0, seconds=SEARCH_SHARE * seconds
     )
-    ranked = nas_training.ranked([*found, *scored])
-    write_jsonl(run / "found.jsonl", ranked[:50])
+    best_first = ranked([*found, *scored])
+    write_jsonl(run / "found.jsonl", best_first[:50])
     answers.remark(f"5. Training the top {TOP} and, to compare, a random one from scratch ...")
-    chosen, hurry = [*ranked[:TOP], scored[0]], minutes < 2
-    rows = nas_training.train_all(
-        chosen, run / ("trained_shortly" if hurry else "trained"), recipe="digits", minutes=None,
-        epochs=4 if hurry else None, data="digits", validation=0, seed=0, overrides=[],
-        device=options.available("auto"),
+    chosen, recipe = [*best_first[:TOP], scored[0]], get_recipe("digits")
+    hurry = minutes < 2
+    rows = train_architectures(
+        chosen, run / ("trained_shortly" if hurry else "trained"), replace(recipe, epochs=4) if hurry else recipe,
+        load_images("digits"), recipe_name="digits", device=available_device("auto"), note=answers.remark,
+        progress=True,
     )  # fmt: skip
     picture = _draw(run, rows)
     if json:
         answer = {"run": str(run), "seconds": time.monotonic() - begun, "picture": str(picture)}
         answers.print_json({**answer, "trained": [row.to_mapping() for row in rows]})
         return
-    nas_training.print_rows(rows, title=f"The top {TOP} and a random one, trained; {time.monotonic() - begun:.0f} s")
+    print_trained(rows, title=f"The top {TOP} and a random one, trained; {time.monotonic() - begun:.0f} s")
     answers.remark(f"Drawn, with their accuracies: {picture}")
     answers.remark("What to try next:")
     answers.remark(f"  dvae evaluate {run / 'model'}")
@@ -82,20 +89,9 @@ def demo(
     answers.remark("  dvae nas train-supernet runs/cifar --data cifar10 --minutes 30")
 
 
-def in_words(dag: Dag) -> str:
-    """An architecture in one line: its layers, each with the vertices that skip to it."""
-    from dvae.nas import Architecture
-
-    architecture = Architecture.from_dag(dag)
-    words = []
-    for name, skips in zip(architecture.operations, architecture.skips, strict=True):
-        words.append(name + (f"({','.join(map(str, skips))})" if skips else ""))
-    ends = f" out({','.join(map(str, architecture.outputs))})" if architecture.outputs else ""
-    return " ".join(words) + ends
-
-
 def _meter(run: Path, minutes: float) -> SharedWeightAccuracy:
     from dvae.data.images import load_images
+    from dvae.devices import available_device
     from dvae.nas import NetworkConfig, SharedWeightAccuracy, SupernetConfig, train_supernet
     from dvae.nas.batches import NO_AUGMENTATION
     from dvae.nas.schedules import Schedule
@@ -109,9 +105,9 @@ def _meter(run: Path, minutes: float) -> SharedWeightAccuracy:
             data="digits", validation=VALIDATION, epochs=10_000, batch=64, augmentation=NO_AUGMENTATION,
             network=NetworkConfig(width=12, channels=1), schedule=Schedule("cosine", 0.2, 0.0),
         )  # fmt: skip
-        device = options.available("auto")
+        device = available_device("auto")
         train_supernet(config, folder, data=images, device=device, minutes=minutes, resume=True, progress=True)
-    return SharedWeightAccuracy(folder, data=images, device=options.available("auto"))
+    return SharedWeightAccuracy(folder, data=images)
 
 
 def _scored(run: Path, meter: SharedWeightAccuracy, count: int) -> list[ScoredDag]:
@@ -130,24 +126,24 @@ def _scored(run: Path, meter: SharedWeightAccuracy, count: int) -> list[ScoredDa
 
 def _model(run: Path, scored: list[ScoredDag], seconds: float) -> VAE:
     """A small D-VAE of the architectures, in a folder as `dvae train` writes it."""
-    from dvae.cli import runs
     from dvae.dag import write_jsonl
     from dvae.models import ModelConfig, storage
-    from dvae.runs import Run
+    from dvae.runs import Run, RunConfig
+    from dvae.runs.config import FILE
     from dvae.tasks import EnasTask
     from dvae.training import TrainingConfig
 
     folder, space = run / "model", run / "space.jsonl"
     if (folder / storage.WEIGHTS).is_file():
-        return runs.load_model(folder, "auto")
+        return Run.open(folder).model()
     answers.remark("3. Learning a continuous space of architectures with D-VAE ...")
     # Sampling costs nothing, so the space is learned from more architectures than were scored.
     write_jsonl(space, [*scored, *EnasTask(6).sample(SAMPLED, seed=1)])
-    settings = runs.RunConfig(
+    settings = RunConfig(
         task="enas6", data=str(space.absolute()), model=ModelConfig(hidden=64, latent=16, readout="sum"),
         training=TrainingConfig(epochs=400, batch_size=64, learning_rate=3e-3, time_budget=seconds),
     )  # fmt: skip
-    resume = (folder / runs.FILE).is_file()
+    resume = (folder / FILE).is_file()
     opened = Run.open(folder) if resume else Run.create(folder, config=settings)
     opened.fit(resume=resume, progress=True)
     return opened.model()
@@ -157,13 +153,16 @@ def _strategy() -> str:
     """Trust region where BoTorch is, else evolution."""
     from importlib.util import find_spec
 
+    from dvae.extras import requirements
+
     if find_spec("botorch") is not None:
         return "trust-region"
-    answers.remark("(Without BoTorch, by evolution; for the trust region: pip install 'dvae[search]'.)")
+    packages = " ".join(requirements("search"))
+    answers.remark(f"(Without BoTorch, by evolution; for the trust region: pip install {packages})")
     return "evolution"
 
 
-def _draw(run: Path, rows: list[Row]) -> Path:
+def _draw(run: Path, rows: list[TrainedDag]) -> Path:
     from dvae.figures import save_dags
 
     names = [f"{place}" for place in range(1, len(rows))] + ["random"]

@@ -1,13 +1,16 @@
 """The neural networks that architecture DAGs stand for: shared weights for a whole space, and full training of one."""
 
 from dvae.nas.architecture import Architecture
+from dvae.nas.campaign import TrainedDag, train_architectures
 from dvae.nas.config import FULL, NetworkConfig
-from dvae.nas.full_training import RECIPES, Recipe, Trained, recipe_named, train_network
+from dvae.nas.full_training import Trained, train_network
 from dvae.nas.network import MacroNetwork, fixed_network, sliced, supernet
+from dvae.nas.recipes import RECIPES, Recipe, get_recipe
 from dvae.nas.scores import SharedWeightAccuracy, TrainedAccuracy
 from dvae.nas.scoring import shared_accuracies
 from dvae.nas.sizes import Size, size_of
-from dvae.nas.supernet_training import SupernetConfig, SupernetResult, load_supernet, train_supernet
+from dvae.nas.supernet_config import SupernetConfig, supernet_config
+from dvae.nas.supernet_training import SupernetResult, load_supernet, train_supernet
 
 __all__ = [
     "FULL",
@@ -22,13 +25,16 @@ __all__ = [
     "SupernetResult",
     "Trained",
     "TrainedAccuracy",
+    "TrainedDag",
     "fixed_network",
+    "get_recipe",
     "load_supernet",
-    "recipe_named",
     "shared_accuracies",
     "size_of",
     "sliced",
     "supernet",
+    "supernet_config",
+    "train_architectures",
     "train_network",
     "train_supernet",
 ]

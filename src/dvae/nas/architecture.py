@@ -34,6 +34,11 @@ class Architecture:
     def __len__(self) -> int:
         return len(self.operations)
 
+    def __str__(self) -> str:
+        """One line: the layers, each with the vertices that skip to it."""
+        layers = [name + _listed(skips) for name, skips in zip(self.operations, self.skips, strict=True)]
+        return " ".join([*layers, "out" + _listed(self.outputs)] if self.outputs else layers)
+
     @classmethod
     def from_dag(cls, dag: Dag) -> Architecture:
         """The architecture of a valid DAG of an ENAS task."""
@@ -61,6 +66,10 @@ class Architecture:
         edges += [(vertex, layer + 1) for layer, skips in enumerate(self.skips) for vertex in skips]
         edges += [(vertex, depth + 1) for vertex in self.outputs]
         return Dag(("input", *self.operations, "output"), tuple(edges))
+
+
+def _listed(vertices: tuple[int, ...]) -> str:
+    return f"({','.join(map(str, vertices))})" if vertices else ""
 
 
 def _check_ascending(vertices: tuple[int, ...], below: int, what: str) -> None:

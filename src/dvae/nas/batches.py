@@ -24,7 +24,7 @@ class Augmentation:
     crop: float = 1 / 8  # how far images are padded with zeros, then cropped at random
     flip: bool = True  # left and right, where the classes allow it
     cutout: float = 1 / 4  # side of a square that is blanked
-    distortion: float = 0.0  # strength of one random change of shape or colour an image (`dvae.nas.distortions`)
+    distortion: float = 0.0  # strength of one random change of shape or colour per image (`dvae.nas.distortions`)
     mixing: float = 0.0  # share of images that get a square of another, and its share of the label (CutMix)
 
     def __post_init__(self) -> None:
@@ -74,14 +74,19 @@ class DeviceImages:
             chosen = 255 * distorted(shares, self.augmentation.distortion, generator).permute(0, 2, 3, 1)
         return self._cut_out(self._normalised(chosen), generator)
 
-    def shuffled(self, size: int, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
+    def shuffled(
+        self, size: int, generator: torch.Generator, first: int = 0, state: Tensor | None = None
+    ) -> Iterator[tuple[Tensor, Tensor]]:
         """One epoch: augmented batches of exactly `size` images, what is left over dropped.
 
-        Labels are classes; with mixing, shares of all classes (batch class).
+        Labels are classes; with mixing, shares of all classes (batch class). To resume an epoch, `first` is the
+        batch to begin with, and `state` that of the generator after those before.
         """
         order = torch.randperm(len(self), generator=generator, device=self.device)
-        for first in range(0, len(self) - size + 1, size):
-            places = order[first : first + size]
+        if state is not None:
+            generator.set_state(state)
+        for start in range(first * size, len(self) - size + 1, size):
+            places = order[start : start + size]
             images, labels = self.augmented(places, generator), self.labels[places]
             yield self._mixed(images, labels, generator) if self.augmentation.mixing else (images, labels)
 
@@ -124,13 +129,27 @@ class DeviceImages:
 
 
 @contextlib.contextmanager
-def seeded_dropout(seed: int, epoch: int, device: torch.device) -> Iterator[None]:
-    """Dropout knows no generator but the global one: it is set for an epoch and given back as it was."""
-    with torch.random.fork_rng(devices=[torch.cuda.current_device()] if device.type == "cuda" else []):
-        torch.manual_seed(seed * 1_000_003 + epoch)
+def dropout_from(generator: torch.Generator) -> Iterator[None]:
+    """Dropout knows no generator but the global one: it is lent the state of `generator`, and given back as it was."""
+    own = torch.cuda.default_generators[torch.cuda.current_device()] if _on_cuda(generator) else torch.default_generator
+    before = own.get_state()
+    own.set_state(generator.get_state())
+    try:
         yield
+        generator.set_state(own.get_state())
+    finally:
+        own.set_state(before)
+
+
+def epoch_seed(seed: int, epoch: int) -> int:
+    """The seed of one epoch, the same whether the training was interrupted before it or not."""
+    return seed * 1_000_003 + epoch
 
 
 def batches_generator(seed: int, epoch: int, device: torch.device) -> torch.Generator:
-    """The chance of one epoch, the same whether the run was interrupted before it or not."""
-    return torch.Generator(device).manual_seed(seed * 1_000_003 + epoch)
+    """The random numbers of one epoch."""
+    return torch.Generator(device).manual_seed(epoch_seed(seed, epoch))
+
+
+def _on_cuda(generator: torch.Generator) -> bool:
+    return generator.device.type == "cuda"

@@ -29,8 +29,8 @@ class ControllerConfig:
     skip_target: float = 0.4  # share of skip inputs that is not penalised
     skip_weight: float = 0.8
     baseline_decay: float = 0.99
-    architectures: int = 20  # a step
-    steps: int = 50  # an epoch
+    architectures: int = 20  # per step
+    steps: int = 50  # per epoch
 
     def __post_init__(self) -> None:
         check(self.hidden >= 1 and self.architectures >= 1 and self.steps >= 1, "sizes and counts must be positive")

@@ -7,7 +7,7 @@ cropped.
 
 Every change is computed for all images, and each image keeps its own: that needs no copy to the host, and images are
 small beside the activations of a network. Images have values in [0, 1], `batch channel row column`; an amount lies in
-[-1, 1] and is one number an image, `batch 1 1 1`.
+[-1, 1] and is one number per image, `batch 1 1 1`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WIDEST_ANGLE = 0.75 * math.pi
 WIDEST_SHEAR = 0.99
 WIDEST_SHIFT = 2.0  # the whole side, in coordinates from -1 to 1
 WIDEST_BLEND = 0.99
-LEAST_BITS, BITS = 2, 8
+MIN_BITS, BITS = 2, 8
 LUMINANCE = (0.299, 0.587, 0.114)  # ITU-R BT.601
 
 Change = Callable[[Tensor, Tensor], Tensor]
@@ -118,7 +118,7 @@ def _solarised(images: Tensor, amounts: Tensor) -> Tensor:
 
 def _posterised(images: Tensor, amounts: Tensor) -> Tensor:
     """Fewer bits a value."""
-    step = 2 ** torch.round((BITS - LEAST_BITS) * amounts.abs())
+    step = 2 ** torch.round((BITS - MIN_BITS) * amounts.abs())
     return torch.floor(images * 255 / step) * step / 255
 
 

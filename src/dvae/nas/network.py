@@ -88,7 +88,7 @@ class MacroNetwork(nn.Module):
         initialise(self, seed)
 
     def forward(self, images: Tensor, architecture: Architecture | None = None) -> Tensor:
-        """Class scores; a network of one architecture needs not be told which."""  # batch class
+        """Class scores; a network of one architecture needs no second argument."""  # batch class
         if architecture is None:
             architecture = self._only()
         signals = [self.start(images)]
@@ -130,7 +130,7 @@ class MacroNetwork(nn.Module):
 
     def _only(self) -> Architecture:
         if any(len(names) > 1 for names in self.choices.operations):
-            raise DagError("a supernet must be told which architecture to be")
+            raise DagError("a supernet must be given the architecture to run")
         names = tuple(names[0] for names in self.choices.operations)
         return Architecture(names, self.choices.skips, self.choices.outputs)
 

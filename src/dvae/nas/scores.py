@@ -1,12 +1,11 @@
 """Accuracies of architectures as scores of a search: called with a DAG, they give a number, higher is better.
 
-A worker makes them without arguments (`dvae worker --score dvae.nas:TrainedAccuracy`); what is not given then comes
-from the environment: DVAE_NAS_SUPERNET, DVAE_NAS_RECIPE and DVAE_NAS_IMAGES.
+On the command line they take arguments as `--score 'dvae.nas:SharedWeightAccuracy?folder=runs/net&data=digits'`, so
+all their arguments may be text.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,10 +14,12 @@ import torch
 from dvae.config import check
 from dvae.dag import Dag
 from dvae.data.images import CIFAR10, ImageData, load_images
-from dvae.errors import MissingError
+from dvae.devices import available_device
+from dvae.errors import ConfigError
 from dvae.nas.architecture import Architecture
 from dvae.nas.batches import NO_AUGMENTATION, DeviceImages
-from dvae.nas.full_training import Recipe, Report, recipe_named, train_network
+from dvae.nas.full_training import Report, train_network
+from dvae.nas.recipes import Recipe, get_recipe
 from dvae.nas.scoring import shared_accuracies
 from dvae.nas.supernet_training import load_supernet
 
@@ -28,18 +29,14 @@ class SharedWeightAccuracy:
 
     def __init__(
         self,
-        folder: str | Path | None = None,
+        folder: str | Path,
         *,
         data: ImageData | str | None = None,
         device: str = "auto",
-        images: int | None = None,
-        batch: int | None = None,
+        images: int | str | None = None,
+        batch: int | str | None = None,
     ) -> None:
-        if folder is None:
-            folder, data = os.environ.get("DVAE_NAS_SUPERNET"), data or os.environ.get("DVAE_NAS_IMAGES")
-        if folder is None:
-            raise MissingError("a weight-sharing score needs the folder of a supernet: give it, or DVAE_NAS_SUPERNET")
-        device = chosen_device(device)
+        device = available_device(device)
         self.config, self.network = load_supernet(folder, device)
         whole = data if isinstance(data, ImageData) else load_images(data or self.config.data)
         network = self.config.network
@@ -49,9 +46,9 @@ class SharedWeightAccuracy:
             f"{network.channels} and {network.classes} ({self.config.data})",
         )
         _, validation = whole.without_test(self.config.validation)
-        validation = validation.part(0, images or len(validation))
+        validation = validation.part(0, _count("images", images) or len(validation))
         self.images = DeviceImages(validation, whole, torch.device(device), NO_AUGMENTATION)
-        self.batch, self.note = batch, whole.note
+        self.batch, self.note = _count("batch", batch), whole.note
 
     def __call__(self, dag: Dag) -> float:
         return self.many([dag])[0]
@@ -70,18 +67,15 @@ class TrainedAccuracy:
 
     def __init__(
         self,
-        recipe: Recipe | str | None = None,
+        recipe: Recipe | str = "fast",
         *,
-        data: ImageData | str | None = None,
+        data: ImageData | str = CIFAR10,
         device: str = "auto",
-        validation: int | None = None,
+        validation: int | str | None = None,
     ) -> None:
-        recipe = recipe or os.environ.get("DVAE_NAS_RECIPE", "fast")
-        self.recipe = recipe_named(recipe) if isinstance(recipe, str) else recipe
-        data = data or os.environ.get("DVAE_NAS_IMAGES", CIFAR10)
+        self.recipe, self.device = get_recipe(recipe), available_device(device)
         self.data = data if isinstance(data, ImageData) else load_images(data)
-        self.validation = validation or len(self.data.train) // 10
-        self.device = chosen_device(device)
+        self.validation = _count("validation", validation) or len(self.data.train) // 10
 
     def __call__(self, dag: Dag, report: Report | None) -> float:
         architecture = Architecture.from_dag(dag)
@@ -92,6 +86,14 @@ class TrainedAccuracy:
         return trained.accuracy
 
 
-def chosen_device(device: str) -> str:
-    """`auto` is a GPU where there is one."""
-    return ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+def _count(name: str, value: int | str | None) -> int | None:
+    """A positive number, perhaps given as text."""
+    if value is None:
+        return None
+    try:
+        number = int(value)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise ConfigError(f"{name} must be a whole number of 1 or more, not {value!r}")
+    return number

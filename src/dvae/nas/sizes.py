@@ -14,7 +14,7 @@ from dvae.nas.network import MacroNetwork, fixed_network
 
 @dataclass(frozen=True)
 class Size:
-    """`flops` are two for every multiplication with addition, of convolutions and the classifier, forward, an image."""
+    """`flops` are two per multiply-add, of convolutions and the classifier, in the forward pass of one image."""
 
     parameters: int
     flops: int

@@ -12,10 +12,10 @@ from dvae.errors import ConfigError, FormatError, MissingError
 from dvae.files import write_text
 from dvae.models import ModelConfig
 from dvae.training import TrainingConfig
+from dvae.training.config import CHANGEABLE
 
 FILE = "run.toml"
 FORMAT = 2  # of run.toml; version 0.1.0 wrote no number
-CHANGEABLE = ("epochs", "time_budget", "early_stop", "checkpoint_seconds", "tensorboard")
 
 
 @dataclass(frozen=True)

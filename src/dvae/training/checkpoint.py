@@ -1,113 +1,151 @@
-"""All a run needs to go on, in one file that is replaced atomically: weights, Adam's moments, noise, counters."""
+"""Everything needed to resume a training, in one file that is replaced atomically.
+
+A checkpoint holds named modules with their optimizers (`PART.model.NAME`, `PART.optimizer.KEY.NAME`), the states of
+random number generators (`generator.NAME`) and a JSON header with a format number. Files of version 0.1.0, which have
+no number, are converted when they are read.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor
+from torch import Tensor, nn
 
-from dvae.errors import CheckpointError
+from dvae.errors import CheckpointError, MissingError
 from dvae.files import atomic_path
 from dvae.models.storage import distinct_state, load_distinct_state
-from dvae.models.vae import VAE
 
 FILE = "checkpoint.safetensors"
-MOMENTS = ("exp_avg", "exp_avg_sq", "step")
+FORMAT = 2  # 1, never written down, is version 0.1.0
+
+Parts = Mapping[str, tuple[nn.Module, torch.optim.Optimizer | None]]
+Generators = Mapping[str, torch.Generator]
 
 
-@dataclass
-class Place:
-    """How far a run is. `nll` and `kl` are sums over the graphs of the unfinished epoch."""
-
-    epoch: int = 0
-    step: int = 0
-    nll: float = 0.0
-    kl: float = 0.0
-    seconds: float = 0.0
-    best: float | None = None
-    stale_epochs: int = 0
-    history: list[dict[str, float]] = field(default_factory=list)
-
-
-def save_checkpoint(
-    path: Path,
-    vae: VAE,
-    optimizer: torch.optim.Optimizer,
-    plateau: torch.optim.lr_scheduler.ReduceLROnPlateau,
-    generator: torch.Generator,
-    place: Place,
-    settings: dict[str, Any],
-) -> None:
-    tensors = {f"model.{name}": tensor.cpu().contiguous() for name, tensor in distinct_state(vae).items()}
-    for name, parameter in vae.named_parameters():
-        state = optimizer.state.get(parameter)
-        if state:
-            tensors |= {f"adam.{name}.{moment}": state[moment].detach().cpu() for moment in MOMENTS}
-    tensors["noise"] = generator.get_state()
-    learning_rate = float(optimizer.param_groups[0]["lr"])
-    schedule = {key: value for key, value in plateau.state_dict().items() if isinstance(value, int | float)}
-    header = {
-        "place": asdict(place),
-        "learning_rate": learning_rate,
-        "plateau": schedule,
-        "settings": settings,
-    }
+def save(path: Path, parts: Parts, header: Mapping[str, Any], generators: Generators | None = None) -> None:
+    """Writes modules with their optimizers, generators, and a header of plain values."""
+    tensors: dict[str, Tensor] = {}
+    for part, (module, optimizer) in parts.items():
+        tensors |= {f"{part}.model.{name}": _stored(value) for name, value in distinct_state(module).items()}
+        for name, parameter in module.named_parameters():
+            state = {} if optimizer is None else optimizer.state.get(parameter, {})
+            kept = {key: value for key, value in state.items() if isinstance(value, Tensor)}
+            tensors |= {f"{part}.optimizer.{key}.{name}": _stored(value) for key, value in kept.items()}
+    tensors |= {f"generator.{name}": generator.get_state() for name, generator in (generators or {}).items()}
     with atomic_path(path) as temporary:
-        save_file(tensors, temporary, metadata={"state": json.dumps(header)})
+        save_file(tensors, temporary, metadata={"state": json.dumps({"format": FORMAT, **header})})
 
 
-def load_checkpoint(
-    path: Path,
-    vae: VAE,
-    optimizer: torch.optim.Optimizer,
-    plateau: torch.optim.lr_scheduler.ReduceLROnPlateau,
-    generator: torch.Generator,
-    settings: dict[str, Any],
-) -> Place:
-    """Puts everything back and says where the run was. `settings` must be those the run was started with."""
+def load(path: Path, parts: Parts, settings: Mapping[str, Any], generators: Generators | None = None) -> dict[str, Any]:
+    """Puts everything back and returns the header, whose `settings` must agree with these."""
     tensors, header = read(path)
-    different = [key for key in settings if header["settings"].get(key) != settings[key]]
-    if different:
-        key = different[0]
-        raise CheckpointError(
-            f"{path} was written with {key} = {header['settings'].get(key)!r}, not {settings[key]!r}: "
-            f"resume with the same settings, or start a new run folder"
-        )
-    model = {name.removeprefix("model."): value for name, value in tensors.items() if name.startswith("model.")}
-    with torch.no_grad():
-        load_distinct_state(vae, model, path)
-    for name, parameter in vae.named_parameters():
-        if f"adam.{name}.step" in tensors:
-            for moment in MOMENTS:
-                optimizer.state[parameter][moment] = _like(
-                    tensors[f"adam.{name}.{moment}"], parameter, optimizer, moment
-                )
-    generator.set_state(tensors["noise"])
-    plateau.load_state_dict(header["plateau"])
-    for group in optimizer.param_groups:
-        if isinstance(group["lr"], Tensor):
-            group["lr"].fill_(header["learning_rate"])
-        else:
-            group["lr"] = header["learning_rate"]
-    return Place(**header["place"])
+    check_settings(path, header, settings)
+    for part, (module, optimizer) in parts.items():
+        _load_module(path, part, module, tensors)
+        if optimizer is not None:
+            _load_optimizer(f"{part}.optimizer.", module, optimizer, tensors)
+    for name, generator in (generators or {}).items():
+        if f"generator.{name}" in tensors:
+            generator.set_state(tensors[f"generator.{name}"])
+    return header
 
 
-def _like(value: Tensor, parameter: Tensor, optimizer: torch.optim.Optimizer, moment: str) -> Tensor:
-    on_device = moment != "step" or optimizer.param_groups[0].get("capturable") or parameter.is_cuda
-    return value.to(parameter.device).clone() if on_device else value.clone()
+def load_weights(path: Path, part: str, module: nn.Module) -> None:
+    """Puts the weights of one part of a checkpoint into `module`."""
+    _load_module(path, part, module, read(path)[0])
 
 
 def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors of a checkpoint and its header of plain values."""
+    """The tensors of a checkpoint and its header, both in the present format but for the settings."""
+    if not path.is_file():
+        raise MissingError(f"{path} is not there")
     try:
         with safe_open(path, framework="pt") as file:
             header = json.loads((file.metadata() or {})["state"])
-            return {name: file.get_tensor(name) for name in file.keys()}, header  # noqa: SIM118
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, KeyError, ValueError, OSError) as error:
         raise CheckpointError(f"{path} is not a whole checkpoint ({error})") from error
+    number = header.get("format", 1)
+    if number > FORMAT:
+        raise CheckpointError(f"{path} has format {number}, newer than {FORMAT}: open it with a newer version of dvae")
+    return (tensors, header) if number == FORMAT else _from_version_0_1_0(tensors, header)
+
+
+def check_settings(path: Path, header: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    """Refuses a checkpoint that was written with other settings."""
+    number = header.get("format", 1)
+    before = normalised_settings(header.get("settings", {}), number)
+    for key, value in settings.items():
+        old, new = before.get(key), json.loads(json.dumps(value))
+        if _comparable(old, new, number) != _comparable(new, old, number):
+            raise CheckpointError(
+                f"{path} was written with {key} = {old!r}, not {value!r}: "
+                f"resume with the same settings, or start a new folder"
+            )
+
+
+def normalised_settings(settings: Mapping[str, Any], number: int) -> dict[str, Any]:
+    """The settings of a checkpoint of format `number` as the present version would write them.
+
+    Whoever renames or regroups settings of models (`settings["model"]`) or trainings translates old ones here.
+    """
+    return dict(settings)
+
+
+def _comparable(one: object, other: object, number: int) -> object:
+    """What of `one` can be compared: of tables in an older format, the settings that both versions know."""
+    if number == FORMAT or not isinstance(one, dict) or not isinstance(other, dict):
+        return one
+    return {key: _comparable(one[key], other[key], number) for key in one.keys() & other.keys()}
+
+
+def _from_version_0_1_0(tensors: dict[str, Tensor], header: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Checkpoints of a VAE had names of their own; those of networks differ in the header alone."""
+    settings = header.get("settings", {})
+    if "place" not in header:
+        place = {"epoch": header.get("epoch", 0), "step": 0, "seconds": header.get("seconds", 0.0)}
+        place["history"] = header.get("history", [])
+        return tensors, {"place": place, "state": {"budget": header.get("budget")}, "settings": settings}
+    renamed = {}
+    for name, value in tensors.items():
+        kind, _, rest = name.partition(".")
+        if kind == "adam":
+            owner, _, key = rest.rpartition(".")
+            renamed[f"vae.optimizer.{key}.{owner}"] = value
+        else:
+            renamed["generator.noise" if name == "noise" else f"vae.{name}"] = value
+    old = header["place"]
+    state = {key: old[key] for key in ("nll", "kl")} | {key: header[key] for key in ("learning_rate", "plateau")}
+    place = {key: old[key] for key in ("epoch", "step", "seconds", "history")}
+    return renamed, {"place": place, "state": state, "settings": settings}
+
+
+def _load_module(path: Path, part: str, module: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    prefix = f"{part}.model."
+    state = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+    with torch.no_grad():
+        load_distinct_state(module, state, path)
+
+
+def _load_optimizer(
+    prefix: str, module: nn.Module, optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]
+) -> None:
+    parameters = dict(module.named_parameters())
+    # Optimizers keep their count of steps on the CPU, unless their steps are fused or captured.
+    on_device = any(optimizer.param_groups[0].get(key) for key in ("fused", "capturable"))
+    for name, value in tensors.items():
+        if name.startswith(prefix):
+            key, _, owner = name.removeprefix(prefix).partition(".")
+            parameter = parameters[owner]
+            device = parameter.device if key != "step" or on_device else "cpu"
+            optimizer.state[parameter][key] = value.to(device, copy=True)
+
+
+def _stored(value: Tensor) -> Tensor:
+    return value.detach().cpu().contiguous()

@@ -7,9 +7,15 @@ from typing import Literal
 
 import torch
 
-from dvae.config import check
+from dvae.config import check, check_types
 
 Precision = Literal["auto", "float32", "tf32", "bf16"]
+
+# Settings that may differ when a run is resumed: they leave the weights of every epoch as they are.
+CHANGEABLE = (
+    *("epochs", "time_budget", "early_stop", "early_stop_on", "checkpoint_seconds", "tensorboard"),
+    *("validation_every", "validation_decodings"),
+)
 
 
 @dataclass(frozen=True)
@@ -23,35 +29,31 @@ class TrainingConfig:
     plateau_patience: int = 10  # ... when the training loss has not fallen for this many epochs
     seed: int = 0
     precision: Precision = "auto"  # of matrix products; auto: tf32 on CUDA, float32 on the CPU
-    early_stop: int | None = None  # stop when the training loss has not fallen for this many epochs
+    early_stop: int | None = None  # stop when the loss has not fallen for this many epochs ...
+    early_stop_on: Literal["train", "validation"] = "train"  # ... on these DAGs
     time_budget: float | None = None  # seconds
     checkpoint_seconds: float = 30.0
     tensorboard: bool = False
+    validation_every: int = 1  # epochs between two measurements on the validation DAGs, where there are any
+    validation_decodings: int = 200  # how many of them are decoded to measure reconstruction
 
     def __post_init__(self) -> None:
+        check_types(self)
         check(self.epochs is None or self.epochs >= 0, f"epochs must not be negative: {self.epochs}")
-        check(
-            self.batch_size is None or self.batch_size >= 1,
-            f"batch_size must be 1 or more: {self.batch_size}",
-        )
+        check(self.batch_size is None or self.batch_size >= 1, f"batch_size must be 1 or more: {self.batch_size}")
         check(self.learning_rate > 0, f"learning_rate must be positive: {self.learning_rate}")
         check(0 < self.plateau_factor < 1, f"plateau_factor must lie between 0 and 1: {self.plateau_factor}")
         check(self.plateau_patience >= 0, f"plateau_patience must not be negative: {self.plateau_patience}")
-        check(
-            self.early_stop is None or self.early_stop >= 1,
-            f"early_stop must be 1 or more: {self.early_stop}",
-        )
-        check(
-            self.time_budget is None or self.time_budget > 0,
-            f"time_budget must be positive: {self.time_budget}",
-        )
-        check(
-            self.checkpoint_seconds >= 0,
-            f"checkpoint_seconds must not be negative: {self.checkpoint_seconds}",
-        )
+        check(self.early_stop is None or self.early_stop >= 1, f"early_stop must be 1 or more: {self.early_stop}")
+        check(self.time_budget is None or self.time_budget > 0, f"time_budget must be positive: {self.time_budget}")
+        check(self.checkpoint_seconds >= 0, f"checkpoint_seconds must not be negative: {self.checkpoint_seconds}")
+        check(self.validation_every >= 1, f"validation_every must be 1 or more: {self.validation_every}")
+        check(self.validation_decodings >= 0, f"validation_decodings must be 0 or more: {self.validation_decodings}")
 
     def operand_dtype(self) -> torch.dtype | None:
+        """The type of matrix operands, where it is not that of the weights."""
         return torch.bfloat16 if self.precision == "bf16" else None
 
     def allows_tf32(self, device: torch.device) -> bool:
+        """Whether matrix products may be rounded to tf32 on `device`."""
         return device.type == "cuda" and self.precision in ("auto", "tf32")

@@ -63,7 +63,7 @@ class PlainEpoch:
         dtype = self.vae.mean.weight.dtype
         noise = torch.randn(shape, generator=self.generator, dtype=dtype, device=self.generator.device)
         weight = torch.ones(len(index))
-        if self.world > 1:  # equal shares; the last batch is filled up with graphs that count nothing
+        if self.world > 1:  # equal shares; the last batch is padded with graphs of weight zero
             room = -len(index) % self.world
             index = torch.cat([index, index[:1].expand(room)])[self.rank :: self.world]
             noise = torch.cat([noise, noise[:1].expand(room, -1)])[self.rank :: self.world]
@@ -92,7 +92,7 @@ class PlainEpoch:
 class StaticEpoch:
     """Steps whose shapes never change, over data that stay where they are.
 
-    The last batch of an epoch is filled up with graphs that count nothing. The step number and the sums of the losses
+    The last batch of an epoch is padded with graphs of weight zero. The step number and the sums of the losses
     are tensors, so a step needs nothing from the host.
     """
 

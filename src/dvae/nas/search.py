@@ -8,17 +8,18 @@ from collections.abc import Callable, Sequence
 from dvae.dag import Dag, ScoredDag
 from dvae.errors import DagError, TaskError
 from dvae.models import VAE
-from dvae.nas import Architecture, SharedWeightAccuracy
+from dvae.nas.architecture import Architecture
+from dvae.nas.scores import SharedWeightAccuracy
 from dvae.progress import progress_bar
 from dvae.strategies import Archive, Evaluation, RandomSearch, make_strategy
 from dvae.tasks import EnasTask
 
-LEAST_WARM = 20  # drawn from the model and scored where a strategy has nothing to start from
+MIN_WARM = 20  # drawn from the model and scored where a strategy has nothing to start from
 
 
-def searched(
+def search_architectures(
     vae: VAE,
-    meter: SharedWeightAccuracy,
+    score: SharedWeightAccuracy,
     warm: Sequence[ScoredDag],
     *,
     strategy: str,
@@ -33,7 +34,7 @@ def searched(
 
     After each round `keep` gets what has been found so far.
     """
-    depth = meter.config.depth
+    depth = score.config.depth
     if not isinstance(vae.task, EnasTask) or vae.task.layers != depth:
         raise TaskError(f"the model is of {vae.task.name}, the shared weights are of enas{depth}")
     archive = Archive(vae.task)
@@ -45,14 +46,14 @@ def searched(
         while asked < budget and (seconds is None or time.monotonic() - begun < seconds):
             cold = len(archive) < 2
             asker = RandomSearch(vae, archive, seed=seed) if cold else searcher
-            dags = asker.ask(min(max(each, LEAST_WARM) if cold else each, budget - asked))
+            dags = asker.ask(min(max(each, MIN_WARM) if cold else each, budget - asked))
             if not dags:
                 break
             asked += len(dags)
-            networks = [dag for dag in dags if _is_network(dag, depth)]
-            scores = meter.many(networks, progress=False)
-            searcher.tell(Evaluation(dag, score) for dag, score in zip(networks, scores, strict=True))
-            searcher.tell(Evaluation(dag, None) for dag in dags if not _is_network(dag, depth))
+            networks = [dag for dag in dags if is_network(dag, depth)]
+            scores = score.many(networks, progress=False)
+            searcher.tell(Evaluation(dag, value) for dag, value in zip(networks, scores, strict=True))
+            searcher.tell(Evaluation(dag, None) for dag in dags if not is_network(dag, depth))
             found += map(ScoredDag, networks, scores)
             if keep is not None:
                 keep(found)
@@ -61,9 +62,12 @@ def searched(
     return found
 
 
-def _is_network(dag: Dag, depth: int) -> bool:
-    """The task allows fewer layers, even none. Shared weights have their reductions where networks of full depth have
-    them, so shallower ones would be scored as other networks than those trained from scratch."""
+def is_network(dag: Dag, depth: int) -> bool:
+    """Whether a DAG is an architecture of exactly `depth` layers.
+
+    The task allows fewer layers, even none. Shared weights have their reductions where networks of full depth have
+    them, so shallower ones would be scored as other networks than those trained from scratch.
+    """
     try:
         return len(Architecture.from_dag(dag)) == depth
     except DagError:

@@ -1,0 +1,341 @@
+"""A run: one folder with settings, model, checkpoints, metrics, evaluations and studies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from dvae.config import replace
+from dvae.dag import Dag, DagSet, Dataset, write_jsonl
+from dvae.devices import available_device
+from dvae.errors import CheckpointError, ConfigError, DvaeError
+from dvae.evaluation import Evaluation, Predictivity
+from dvae.evaluation import evaluate as measure
+from dvae.evaluation import predictivity as measure_predictivity
+from dvae.files import read_json, write_json
+from dvae.models import VAE, Posterior, build, load, storage
+from dvae.reports import report as write_report
+from dvae.runs.config import (
+    FILE,
+    RunConfig,
+    changed_config,
+    check_resumable,
+    read_config,
+    run_settings,
+    write_config,
+)
+from dvae.studies import Study, search
+from dvae.studies.study import DATABASE, storage_of
+from dvae.tasks import Task, from_spec, get, load_dataset, to_spec
+from dvae.tasks.generic import FILE_PREFIX
+from dvae.training import FitResult, checkpoint
+from dvae.training import fit as train
+from dvae.training.loop import METRICS, TRAINING
+from dvae.training.vae_job import batch_fingerprint
+from dvae.training.validation import BEST, load_best
+
+CHECKPOINT = checkpoint.FILE
+EVALUATION, PREDICTIVITY, DATA = "evaluation.json", "predictivity.json", "data.jsonl.gz"
+TRAINED = (FILE, CHECKPOINT, storage.WEIGHTS, storage.SETTINGS, storage.TASK, METRICS, TRAINING, BEST, DATA)
+
+
+class Run:
+    """A folder of a trained, or half trained, model; `Run.create` starts one, `Run.open` finds one again.
+
+    Whatever is measured is kept in the folder and comes back as a value.
+    """
+
+    def __init__(self, folder: Path, config: RunConfig, task: Task, *, new: bool = False) -> None:
+        self.folder, self.config, self.task = folder, config, task
+        self._new = new  # made by this object, and not yet trained
+
+    @classmethod
+    def create(
+        cls,
+        folder: str | Path,
+        task: str | Task | None = None,
+        *,
+        data: str | Path | Dataset | DagSet | Sequence[Dag] | None = None,
+        config: RunConfig | None = None,
+        start: str | Path | None = None,
+        **settings: Any,
+    ) -> Run:
+        """A new run in `folder`, which must not hold one.
+
+        `data` takes the place of the task's own data: a file, or DAGs, which are kept in the folder. Without a task,
+        the DAGs are their own. `settings` are those of the run, its model and its training, by their names
+        (`size=1000, hidden=128, epochs=20`). `start` is a run whose weights are the start.
+        """
+        folder = Path(folder)
+        if not is_helper_process():
+            check_free(folder)
+        return cls.adopt(folder, task, data=data, config=config, start=start, **settings)
+
+    @classmethod
+    def adopt(
+        cls,
+        folder: str | Path,
+        task: str | Task | None = None,
+        *,
+        data: str | Path | Dataset | DagSet | Sequence[Dag] | None = None,
+        config: RunConfig | None = None,
+        start: str | Path | None = None,
+        **settings: Any,
+    ) -> Run:
+        """As `create`, in a folder that may hold the files of a training already."""
+        folder = Path(folder)
+        config = changed_config(config or RunConfig(), settings)
+        if start is not None:
+            config = _started_from(config, Path(start), settings)
+        held = _held_data(data)
+        if held is None and data is not None:
+            config = replace(config, data=str(Path(str(data)).absolute()))
+        task = _task(config, task, held, start)
+        if held is not None:
+            config = _with_source(config, held, folder)
+        config = replace(config, task=task.full_name)
+        run = cls(folder, config, task, new=True)
+        if held is not None:
+            run.__dict__["dataset"] = held
+        if config.fingerprint is None and run._uses_file():
+            run.config = replace(config, fingerprint=run.dataset.fingerprint)
+        run._write(held if run.config.data == DATA else None)
+        return run
+
+    @classmethod
+    def open(cls, folder: str | Path, *, data: str | Path | None = None) -> Run:
+        """The run in `folder`; `data` says where its data are now, if they have moved."""
+        folder = Path(folder)
+        config = _config(folder)
+        spec = read_json(folder / storage.TASK) if (folder / storage.TASK).is_file() else None
+        if spec is not None and not isinstance(spec, dict):
+            raise CheckpointError(f"{folder / storage.TASK} does not describe a task")
+        try:
+            task = get(config.task) if spec is None else from_spec(spec)
+        except CheckpointError as error:
+            raise CheckpointError(f"{folder / storage.TASK}: {error}") from None
+        run = cls(folder, config, task)
+        if data is not None:
+            run._move_data(Path(data))
+        return run
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The data set of the run; what has changed since training is refused."""
+        return self._loaded(self.config)
+
+    def model(self, device: str = "auto", *, best: bool = False) -> VAE:
+        """The trained model; with `best`, as it was when it did best on the validation DAGs."""
+        try:
+            vae = load(self.folder, device=available_device(device))
+            return load_best(vae, self.folder) if best else vae
+        except CheckpointError as error:
+            if str(self.folder) in str(error):
+                raise
+            raise CheckpointError(f"{self.folder}: {error}") from None
+
+    def new_model(self) -> VAE:
+        """The model as training begins with it."""
+        config = self.config
+        vae = build(config.model.name, self.task, config=config.model, seed=config.training.seed)
+        if config.started_from is not None:
+            start = load(config.started_from)
+            storage.load_distinct_state(vae, storage.distinct_state(start), config.started_from)
+        return vae
+
+    def fit(
+        self,
+        *,
+        resume: bool = False,
+        device: str = "auto",
+        devices: int = 1,
+        progress: bool | None = None,
+        vae: VAE | None = None,
+        **settings: Any,
+    ) -> FitResult:
+        """Trains the run's model; with `resume`, goes on where training stopped.
+
+        `settings` change how long is trained (`epochs`, `time_budget`, ...). `vae` is trained in place of a new model.
+        """
+        config = changed_config(self.config, settings)
+        check_resumable(self.folder, self.config, config)
+        self.config = config
+        if not is_helper_process():
+            write_config(self.folder, config)
+        try:
+            return train(
+                self.new_model() if vae is None else vae,
+                self.dataset.train,
+                validation=self.dataset.validation if len(self.dataset.validation) else None,
+                config=config.training,
+                run=self.folder,
+                resume=resume,
+                device=device,
+                devices=devices,
+                progress=progress,
+            )
+        except DvaeError:
+            if self._new and not (self.folder / CHECKPOINT).exists() and not is_helper_process():
+                self.clear()
+            raise
+
+    def evaluate(self, *, device: str = "auto", **options: Any) -> Evaluation:
+        """Measures reconstruction and prior samples (`dvae.evaluation.evaluate`)."""
+        measured = measure(self.model(device), self.dataset, **options)
+        write_json(self.folder / EVALUATION, measured.to_mapping())
+        return measured
+
+    def predictivity(self, *, device: str = "auto", **options: Any) -> Predictivity:
+        """Measures how well latents predict scores (`dvae.evaluation.predictivity`)."""
+        measured = measure_predictivity(self.model(device), self.dataset, **options)
+        write_json(self.folder / PREDICTIVITY, measured.to_mapping())
+        return measured
+
+    def encode(self, dags: Sequence[Dag], *, device: str = "auto") -> Posterior:
+        """Where DAGs lie in the latent space."""
+        return self.model(device).encode(dags)
+
+    def decode(self, latents: Any, *, device: str = "auto", **options: Any) -> list[Dag]:
+        """The DAGs that latents stand for (`VAE.decode`)."""
+        return self.model(device).decode(latents, **options)
+
+    def sample(self, count: int, *, device: str = "auto", **options: Any) -> list[Dag]:
+        """New DAGs (`VAE.sample`)."""
+        return self.model(device).sample(count, **options)
+
+    def search(self, *, device: str = "auto", storage: str | None = None, **options: Any) -> Study:
+        """Searches the run's space for better DAGs (`dvae.search`); the study is kept in the folder."""
+        about = {"run": str(self.folder.absolute()), **options.pop("about", {})}
+        return search(self.model(device), storage=storage or self.storage, about=about, **options)
+
+    @property
+    def storage(self) -> str:
+        """The address of the run's own studies."""
+        return storage_of(self.folder)
+
+    def studies(self) -> list[Study]:
+        """The run's own studies, by name."""
+        from dvae.studies.optuna_ledger import study_names
+
+        if not (self.folder / DATABASE).is_file():
+            return []
+        return [Study.open(self.storage, name) for name in study_names(self.storage)]
+
+    def report(self) -> Path:
+        """Writes all that is known of the run on one page."""
+        return write_report(self.folder)
+
+    def clear(self) -> None:
+        """Removes what training wrote, and nothing else, so that the run can start over."""
+        for name in TRAINED:
+            (self.folder / name).unlink(missing_ok=True)
+        if self.folder.is_dir() and not any(self.folder.iterdir()):
+            self.folder.rmdir()
+
+    def _write(self, data: Dataset | None) -> None:
+        if is_helper_process():
+            return
+        if data is not None:
+            write_jsonl(self.folder / DATA, data.items())
+        write_config(self.folder, self.config)
+        write_json(self.folder / storage.TASK, to_spec(self.task))
+
+    def _loaded(self, config: RunConfig) -> Dataset:
+        data = load_dataset(self.task, config.source(self.folder))
+        if config.fingerprint is not None and data.fingerprint != config.fingerprint:
+            raise self._other_data(data)
+        return data
+
+    def _move_data(self, path: Path) -> None:
+        if not self._uses_file():
+            raise ConfigError(f"{self.folder} was not trained on a file: its data are those of {self.task.name}")
+        config = replace(self.config, data=str(path.absolute()))
+        data = self._loaded(config)
+        if config.fingerprint is None:
+            self._check_trained_on(data)
+        self.__dict__["dataset"] = data
+        self.config = replace(config, fingerprint=data.fingerprint)
+        write_config(self.folder, self.config)
+
+    def _uses_file(self) -> bool:
+        return self.config.data is not None or self.task.name.startswith(FILE_PREFIX)
+
+    def _check_trained_on(self, data: Dataset) -> None:
+        """What version 0.1.0 left to know the data by: the checkpoint's fingerprint of the training DAGs."""
+        if not (self.folder / CHECKPOINT).is_file():
+            return
+        _, header = checkpoint.read(self.folder / CHECKPOINT)
+        batch = self.new_model().prepare(self.task.batch(data.train.dags))
+        if header["settings"].get("data") != batch_fingerprint(batch):
+            raise self._other_data(data)
+
+    def _other_data(self, data: Dataset) -> ConfigError:
+        return ConfigError(
+            f"{data.name} is not what {self.folder} was trained on: name the right file with --data, or start a run on "
+            f"the new DAGs from the old weights: dvae train --data FILE --run NEW --from {self.folder}"
+        )
+
+
+def _config(folder: Path) -> RunConfig:
+    """The settings of the run or, where a model was saved without them, those that can be told."""
+    if (folder / FILE).is_file() or not (folder / storage.SETTINGS).is_file():
+        return read_config(folder)
+    model, task = storage.read_settings(folder)
+    return RunConfig(task.full_name, model=model)
+
+
+def check_free(folder: Path, advice: str = "choose another folder") -> None:
+    """A run is never overwritten."""
+    if any((folder / name).exists() for name in (FILE, CHECKPOINT, storage.WEIGHTS)):
+        raise ConfigError(f"{folder} already holds a run: {advice}")
+
+
+def is_helper_process() -> bool:
+    """Whether this is one of the processes that training on several devices started with the same command."""
+    return os.environ.get("LOCAL_RANK", "0") != "0"
+
+
+def _held_data(data: object) -> Dataset | None:
+    """DAGs that were given themselves, as a data set."""
+    if data is None or isinstance(data, str | Path):
+        return None
+    if isinstance(data, Dataset):
+        return data
+    if isinstance(data, DagSet):
+        return data.origin if data.origin is not None and data is data.origin.train else Dataset.of("given DAGs", data)
+    return Dataset.of("given DAGs", list(data))  # type: ignore[call-overload]
+
+
+def _task(config: RunConfig, task: str | Task | None, held: Dataset | None, start: str | Path | None) -> Task:
+    if start is not None and task is None:
+        return Run.open(start).task
+    if task is not None or config.task:
+        return get(task or config.task)
+    if held is not None:
+        from dvae.tasks import GenericTask
+
+        return GenericTask.infer("given DAGs", held.everything.dags)
+    if config.data is not None:
+        return get(f"file:{config.data}")
+    raise ConfigError("there is nothing to train on: give --task or --data, or a --config that names one")
+
+
+def _with_source(config: RunConfig, held: Dataset, folder: Path) -> RunConfig:
+    """The settings from which the DAGs that were given can be had again."""
+    source = held.source
+    if source is None:
+        return replace(config, data=DATA, fingerprint=held.fingerprint)
+    file = None if source.file is None else str(Path(source.file).absolute())
+    return replace(config, data=file, size=source.size, data_seed=source.seed, validation=source.validation)
+
+
+def _started_from(config: RunConfig, start: Path, settings: Mapping[str, object]) -> RunConfig:
+    """A run that starts from another has the other's model."""
+    before = read_config(start)
+    for key, value in run_settings(settings).items():
+        if key.startswith("model.") and value != getattr(before.model, key.removeprefix("model."), value):
+            raise ConfigError(f"{key} cannot change: the run starts from the weights of {start}")
+    return replace(config, started_from=str(start.absolute()), model=before.model)

@@ -1,0 +1,206 @@
+"""Training of a VAE as a job of the resumable loop."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dvae.config import to_mapping
+from dvae.dag import DagBatch
+from dvae.errors import CheckpointError
+from dvae.models.vae import VAE
+from dvae.training.config import TrainingConfig
+from dvae.training.job import Clock, Ended, Job, Place, Row
+from dvae.training.resumable import best_row
+from dvae.training.steps import CapturedEpoch, Epoch, PlainEpoch
+from dvae.training.validation import COLUMN, ValidationLosses, save_best, validation_losses
+
+CALIBRATION_GRAPHS = 1_024  # of the training graphs, chosen once, whose latents give a checkpoint's statistics
+
+
+class VaeJob(Job):
+    """Steps over shuffled graphs, on a CUDA device recorded and replayed; the learning rate falls on plateaus."""
+
+    unit = "graphs"
+
+    def __init__(
+        self,
+        vae: VAE,
+        data: DagBatch,
+        validation: DagBatch | None,
+        config: TrainingConfig,
+        fabric: Any,
+        folder: Path | None,
+    ) -> None:
+        super().__init__(Clock(config.time_budget))
+        assert config.epochs is not None
+        assert config.batch_size is not None
+        self.vae, self.config, self.fabric, self.folder = vae, config, fabric, folder
+        device: torch.device = fabric.device
+        vae.to(device)
+        self.data = data.to(device)
+        self.validation = validation
+        self.epochs, self.batch_size = config.epochs, config.batch_size
+        self.steps = -(-len(data) // self.batch_size)
+        self.writes = fabric.global_rank == 0
+        self.captured = device.type == "cuda" and fabric.world_size == 1 and vae.static_shapes
+        rate: float | Tensor = config.learning_rate
+        if self.captured:
+            rate = torch.tensor(config.learning_rate, device=device)
+        self.optimizer = torch.optim.Adam(vae.parameters(), lr=rate, fused=True, capturable=self.captured)
+        self.plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(
+            self.optimizer, factor=config.plateau_factor, patience=config.plateau_patience
+        )
+        self.generator = torch.Generator(device if self.captured else "cpu").manual_seed(config.seed)
+        self.parts = {"vae": (vae, self.optimizer)}
+        self.generators = {"noise": self.generator}
+        self.settings = {
+            "seed": config.seed,
+            "batch_size": config.batch_size,
+            "learning_rate": config.learning_rate,
+            "plateau_factor": config.plateau_factor,
+            "plateau_patience": config.plateau_patience,
+            "precision": config.precision,
+            "model": to_mapping(vae.config),
+            "graphs": len(data),
+            "data": batch_fingerprint(data),
+        }
+        self.carried = (0.0, 0.0)  # sums of both losses over the unfinished epoch, before this process
+        self.epoch_steps: Epoch | None = None  # of the unfinished epoch
+
+    def start(self) -> None:
+        self.stepper = self._stepper()
+
+    def begin_epoch(self, place: Place) -> None:
+        generator = torch.Generator().manual_seed(self.config.seed * 1_000_003 + place.epoch)
+        self.stepper.begin(torch.randperm(len(self.data), generator=generator), place.step)
+        self.epoch_steps = self.stepper
+
+    def step(self, place: Place) -> None:
+        self.stepper.step(place.step)
+
+    def end_epoch(self, place: Place) -> Row:
+        (nll, kl), count = self._sums(), len(self.data)
+        self.carried, self.epoch_steps = (0.0, 0.0), None
+        loss = (nll + self.vae.config.kl_weight * kl) / count
+        row = {
+            "epoch": place.epoch + 1, "loss": loss, "nll": nll / count, "kl": kl / count,
+            "learning_rate": float(self.optimizer.param_groups[0]["lr"]), "seconds": place.seconds,
+        }  # fmt: skip
+        self.plateau.step(loss)
+        if self.validation is not None and (place.epoch + 1) % self.config.validation_every == 0:
+            row |= self._validated(self.validation).row()
+            best = best_row(place.history, COLUMN)
+            if self.folder is not None and self.writes and (best is None or row[COLUMN] < best[COLUMN]):
+                self.calibrate()
+                save_best(self.folder, self.vae)
+        if self.config.tensorboard and self.folder is not None and self.writes:
+            _to_tensorboard(self.folder, row)
+        return row
+
+    def state(self) -> dict[str, Any]:
+        nll, kl = self._sums()
+        plateau = {key: value for key, value in self.plateau.state_dict().items() if isinstance(value, int | float)}
+        rate = float(self.optimizer.param_groups[0]["lr"])
+        known = None if self.validation is None else batch_fingerprint(self.validation)
+        return {"nll": nll, "kl": kl, "learning_rate": rate, "plateau": plateau, "validation": known}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.carried = (state["nll"], state["kl"])
+        self.plateau.load_state_dict(state["plateau"])
+        for group in self.optimizer.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(state["learning_rate"])
+            else:
+                group["lr"] = state["learning_rate"]
+        before = state.get("validation")
+        if self.validation is not None and before is not None and before != batch_fingerprint(self.validation):
+            raise CheckpointError(
+                "the run was validated on other DAGs, and its best epoch chosen by them: "
+                "resume with the same validation DAGs, or start a new folder"
+            )
+
+    def calibrate(self, *, whole: bool = False) -> None:
+        """Statistics of the latents: of all training graphs, or of a fixed sample that takes next to no time."""
+        data = self.data
+        if not whole and len(data) > CALIBRATION_GRAPHS:
+            order = torch.randperm(len(data), generator=torch.Generator().manual_seed(0))
+            data = data.select(order[:CALIBRATION_GRAPHS].to(data.device))
+        self.vae.calibrate(data)
+
+    def prepare_checkpoint(self) -> None:
+        self.calibrate()
+
+    def agreed(self, stop: Ended | None, save: bool) -> tuple[Ended | None, bool]:
+        """Each process has its own clock and its own Ctrl-C."""
+        if self.fabric.world_size == 1:
+            return stop, save
+        reasons: tuple[Ended | None, ...] = (None, "time-budget", "interrupted")
+        wishes = torch.tensor([reasons.index(stop), int(save)], device=self.vae.device)
+        torch.distributed.all_reduce(wishes, torch.distributed.ReduceOp.MAX)
+        return reasons[int(wishes[0])], bool(wishes[1])
+
+    def total(self) -> float:
+        return self.epochs * len(self.data)
+
+    def done(self, place: Place) -> float:
+        return place.epoch * len(self.data) + min(place.step * self.batch_size, len(self.data))
+
+    def shown(self, row: Row) -> dict[str, object]:
+        fields: dict[str, object] = {"epoch": row["epoch"], "loss": f"{row['loss']:.4f}"}
+        return fields | {name: f"{row[name]:.4f}" for name in (COLUMN, "validation_reconstruction") if name in row}
+
+    def _stepper(self) -> Epoch:
+        vae, config, world = self.vae, self.config, self.fabric.world_size
+        if self.captured:
+            return CapturedEpoch(
+                vae, self.optimizer, self.data, self.batch_size, self.generator, config.operand_dtype()
+            )
+        # Weights that a configuration does not use (backward sweeps, say) would stall the gradient exchange.
+        forward: Any = vae if world == 1 else self.fabric.setup_module(vae)
+        return PlainEpoch(
+            vae, forward, self.fabric.backward if world > 1 else Tensor.backward, self.optimizer, self.data,
+            self.batch_size, self.generator, config.operand_dtype(), self.fabric.global_rank, world,
+        )  # fmt: skip
+
+    def _sums(self) -> tuple[float, float]:
+        """Of both losses, over the graphs of the unfinished epoch."""
+        nll, kl = (0.0, 0.0) if self.epoch_steps is None else self.epoch_steps.sums()
+        return self.carried[0] + nll, self.carried[1] + kl
+
+    def _validated(self, batch: DagBatch) -> ValidationLosses:
+        """Measured by one process and sent to the others, since their decisions must agree to the last bit."""
+        values = torch.zeros(4, dtype=torch.float64, device=self.vae.device)
+        decodings = self.config.validation_decodings
+        if self.writes:
+            found = validation_losses(self.vae, batch, decodings)
+            if self.fabric.world_size == 1:
+                return found
+            values += values.new_tensor([found.loss, found.nll, found.kl, found.reconstruction or 0.0])
+        torch.distributed.broadcast(values, 0)
+        loss, nll, kl, share = values.tolist()
+        return ValidationLosses(loss, nll, kl, share if decodings else None)
+
+
+def batch_fingerprint(batch: DagBatch) -> str:
+    """Tells one data set from another."""
+    digest = hashlib.sha256()
+    for tensor in (batch.types.to(torch.int16), batch.adjacency, batch.num_nodes.to(torch.int32)):
+        digest.update(tensor.cpu().numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _to_tensorboard(folder: Path, row: Row) -> None:
+    from torch.utils.tensorboard import SummaryWriter
+
+    with SummaryWriter(str(folder / "tensorboard")) as writer:
+        for name, value in row.items():
+            group, _, rest = name.rpartition("validation_")
+            place = f"validation/{rest}" if group == "" and rest != name else f"train/{name}"
+            if name != "epoch":
+                writer.add_scalar(place, value, int(row["epoch"]))
