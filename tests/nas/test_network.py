@@ -9,13 +9,13 @@ from torch import Tensor, nn
 
 from dag_strategies import architectures
 from dvae.dag import Dag
+from dvae.dag.original import ENAS_OPERATIONS as LAYERS
 from dvae.errors import ConfigError, DagError
 from dvae.nas.architecture import Architecture
 from dvae.nas.config import FULL, NetworkConfig, reductions_after, stage_of
 from dvae.nas.layers import Reduction
 from dvae.nas.network import MacroNetwork, fixed_network, sliced, supernet
 from dvae.nas.sizes import count_parameters, size_of
-from dvae.tasks.enas import LAYERS
 from nas.examples import TINY, some_architectures, some_images
 
 SETTINGS = {

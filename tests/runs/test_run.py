@@ -101,7 +101,7 @@ def test_moved_data_are_found_by_their_fingerprint(file: Path, tmp_path: Path) -
     assert len(Run.open(tmp_path / "run", data=moved).dataset) == 60
     assert len(Run.open(tmp_path / "run").dataset) == 60, "told once, the run knows"
     write_jsonl(tmp_path / "others.jsonl", chains(59))
-    with pytest.raises(ConfigError, match="is not what .* was trained on"):
+    with pytest.raises(ConfigError, match=r"is not what .* was trained on"):
         Run.open(tmp_path / "run", data=tmp_path / "others.jsonl")
 
 
