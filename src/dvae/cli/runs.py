@@ -12,6 +12,7 @@ from dvae.data import split
 from dvae.errors import CheckpointError, ConfigError, MissingError
 from dvae.files import write_text
 from dvae.models import VAE, ModelConfig, build, load, storage
+from dvae.models.migration import current
 from dvae.tasks import Task
 from dvae.training import TrainingConfig, checkpoint
 from dvae.training.loop import METRICS, TRAINING
@@ -52,7 +53,7 @@ class RunConfig:
 def read(run: Path) -> RunConfig:
     if not (run / FILE).is_file():
         raise MissingError(f"{run} holds no run ({FILE} is not there); start one with: dvae train")
-    settings = read_toml(RunConfig, run / FILE)
+    settings = read_toml(RunConfig, run / FILE, current)
     check(bool(settings.task), f"{run / FILE}: the setting 'task' is missing")
     return settings
 

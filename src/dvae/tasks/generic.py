@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -36,7 +35,7 @@ class GenericTask(Task):
         self.virtual_start = virtual_start
         self.virtual_end = virtual_end
         self.sampled_end_edges = sampled_end_edges
-        self.hints = replace(ModelHints(), end_edges="sampled" if sampled_end_edges else "loose-ends")
+        self.hints = ModelHints(end_edges="sampled" if sampled_end_edges else "loose-ends", node_order="canonical")
 
     @classmethod
     def infer(cls, name: str, dags: Iterable[Dag]) -> GenericTask:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from dvae.errors import CheckpointError
 from dvae.files import atomic_path
+from dvae.models.migration import current
 from dvae.models.storage import distinct_state, load_distinct_state
 from dvae.models.vae import VAE
 
@@ -72,11 +73,12 @@ def load_checkpoint(
 ) -> Place:
     """Puts everything back and says where the run was. `settings` must be those the run was started with."""
     tensors, header = read(path)
-    different = [key for key in settings if header["settings"].get(key) != settings[key]]
+    before = current(header["settings"])  # its model's settings may be those of an earlier version
+    different = [key for key in settings if before.get(key) != settings[key]]
     if different:
         key = different[0]
         raise CheckpointError(
-            f"{path} was written with {key} = {header['settings'].get(key)!r}, not {settings[key]!r}: "
+            f"{path} was written with {key} = {before.get(key)!r}, not {settings[key]!r}: "
             f"resume with the same settings, or start a new run folder"
         )
     model = {name.removeprefix("model."): value for name, value in tensors.items() if name.startswith("model.")}

@@ -12,8 +12,8 @@ import torch
 import dvae
 from dvae import Dag
 from dvae.dag import DagBatch
+from dvae.models import DECODERS, ENCODERS, MODELS, build
 from dvae.models.vae import VAE
-from dvae.models.zoo import DECODERS, ENCODERS, MODELS, build
 from dvae.tasks import GenericTask, Task
 
 OWN_DAGS = (
@@ -65,7 +65,9 @@ def test_a_model_encodes_scores_and_decodes(name: str, task_name: str) -> None:
     assert len(vae.decode(posterior.mean, seed=0)) == len(batch)
 
 
-@pytest.mark.parametrize("name", [f"{encoder}+{decoder}" for encoder, decoder in itertools.product(ENCODERS, DECODERS)])
+@pytest.mark.parametrize(
+    "name", [f"{encoder}+{decoder}" for encoder, decoder in itertools.product(ENCODERS.names(), DECODERS.names())]
+)
 def test_any_encoder_pairs_with_any_decoder(name: str) -> None:
     task = task_of("own")
     vae, batch = model(name, task), graphs_of(task)
