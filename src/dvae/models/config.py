@@ -76,8 +76,9 @@ class ModelConfig(ChosenBySettings):
             if getattr(self, slot, None) is not None:
                 object.__setattr__(self, slot, registry.canonical(getattr(self, slot)))
         check_types(self)
+        named = {key: value for key, value in vars(self).items() if key in ("name", *SLOTS) and value is not None}
         check(
-            type(self) is self.class_for(vars(self)),
+            type(self) is self.class_for(named),
             f"these are settings of another model than {self.name!r}: change a name with dvae.config.replace",
         )
         check(self.hidden >= 1, f"hidden must be at least 1, not {self.hidden}")

@@ -39,7 +39,7 @@ def format_1(settings: Mapping[str, Any]) -> dict[str, Any]:
 def check_format(settings: dict[str, Any], where: object) -> dict[str, Any]:
     """The settings of a model file without their format number; a newer format is refused."""
     found = settings.pop("format", 1)
-    if found not in range(1, FORMAT + 1):
+    if type(found) is not int or not 1 <= found <= FORMAT:
         raise CheckpointError(f"{where} has format {found!r}, and this version reads 1 to {FORMAT}: use a newer dvae")
     return settings if found == FORMAT else current_model(settings)
 

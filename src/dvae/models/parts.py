@@ -84,7 +84,7 @@ class Decoder(Protocol):
 
 
 class DecoderModule(nn.Module):
-    """A decoder that leaves the rest to a base class: only `nll` and `sample` have to be written."""
+    """A base for decoders of other packages: `nll` and `sample` are left to write (`decoders.sampler` has a loop)."""
 
     static_shapes = False
 

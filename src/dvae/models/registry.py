@@ -52,6 +52,8 @@ class PartRegistry(Registry[Part[T]]):
                 return given
             point = self._points()[given]
             return f"{point.module}:{point.attr}"
+        if not callable(given):
+            raise ConfigError(f"{self.noun}: expected a name, package.module:name or a class, got {given!r}")
         name, part = self.resolve(given)
         if "<" in name:
             raise ConfigError(f"the {self.noun} {name!r} can only be saved if it is defined at the top of a module")
