@@ -22,7 +22,7 @@ from dvae import provenance
 from dvae.dag import DagBatch
 from dvae.figures import Series, save_curves
 from dvae.files import write_json
-from dvae.models.zoo import MODELS
+from dvae.models import MODELS
 from dvae.tasks import Task
 
 

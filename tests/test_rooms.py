@@ -134,7 +134,7 @@ def test_nothing_runs_text_or_pickles() -> None:
     ("module", "source"),
     [
         ("dvae.dag.value", "from dvae.tasks import get"),
-        ("dvae.dag.value", "import dvae.models.zoo"),
+        ("dvae.dag.value", "import dvae.models.vae"),
         ("dvae.dag.value", "def f():\n    from ..studies import study"),
         ("dvae.models.vae", "from dvae import training"),
         ("dvae.models.vae", "import dvae"),
@@ -157,7 +157,7 @@ def test_a_step_the_wrong_way_is_seen(module: str, source: str) -> None:
     [
         ("dvae.tasks.enas", "from dvae.dag import Dag\nfrom dvae.errors import TaskError"),
         ("dvae.dag.batch", "from .value import Dag\nfrom ..errors import DagError"),
-        ("dvae.compat", "from dvae.models import zoo"),
+        ("dvae.compat", "from dvae.models import vae"),
         ("dvae.nas.supernet", "from dvae.evaluation import x\nimport torch"),
         ("dvae.cli.main", "import dvae\nfrom dvae import tasks\nfrom dvae.explorer import page"),
         ("dvae.logs", "from dvae.progress import track"),

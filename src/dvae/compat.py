@@ -14,11 +14,9 @@ import torch
 from torch import Tensor
 
 from dvae.errors import CheckpointError, MissingError
-from dvae.models.config import ModelConfig
+from dvae.models import VAE, build
 from dvae.models.kernels.aligned import pad_blocks
 from dvae.models.storage import load_distinct_state
-from dvae.models.vae import VAE
-from dvae.models.zoo import build
 from dvae.tasks import BayesNetTask, EnasTask, RawTask, Task
 
 State = Mapping[str, Tensor]
@@ -247,9 +245,10 @@ def from_original(name: str, state_dict: State, num_types: int, max_nodes: int, 
         problem = str(error).splitlines()[0]
         raise CheckpointError(f"the shapes are not those of the original {name} ({problem})") from error
     reader.close()
-    edge_width = state_dict["add_edge.2.weight"].shape[1] if "add_edge.2.weight" in state_dict else None
-    config = ModelConfig(hidden=hidden, latent=latent, edge_width=edge_width)
-    vae = build(model, task, config=config, preset="original", **settings).to(state_dict["fc1.weight"].dtype)
+    if "add_edge.2.weight" in state_dict:
+        settings = {"edge_width": state_dict["add_edge.2.weight"].shape[1], **settings}
+    vae = build(model, task, preset="original", hidden=hidden, latent=latent, **settings)
+    vae = vae.to(state_dict["fc1.weight"].dtype)
     state = {key: tensor.contiguous() for key, tensor in state.items()}
     state |= {"latent_mean": vae.latent_mean, "latent_std": vae.latent_std}
     load_distinct_state(vae, state, f"the state dict of the original {name}")

@@ -15,9 +15,9 @@ import re
 import tomllib
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union
 
 from dvae.errors import ConfigError, FormatError, MissingError
 
@@ -29,21 +29,25 @@ T = TypeVar("T", bound="DataclassInstance")
 _KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "a string"}
 
 
+class ChosenBySettings:
+    """A base for configurations whose class depends on their settings, as a model's depends on its name."""
+
+    @classmethod
+    def class_for(cls, mapping: Mapping[str, object]) -> type[Any]:
+        """The class for these settings, or a `ConfigError` if one of them is unknown."""
+        raise NotImplementedError
+
+
 def check(condition: bool, message: str) -> None:
     """Raises `ConfigError(message)` unless `condition` holds."""
     if not condition:
         raise ConfigError(message)
 
 
-def check_types(config: DataclassInstance) -> None:
-    """Raises `ConfigError` for a setting of the wrong type; for `__post_init__`, before ranges are checked."""
-    for name, hint in _hints(type(config)).items():
-        _convert(hint, getattr(config, name), name)
-
-
 def from_mapping(cls: type[T], mapping: Mapping[str, object], where: str = "config") -> T:
     """Builds a `cls` from plain values; `where` names the mapping's place in error messages."""
     check(isinstance(mapping, Mapping), f"{where}: expected a table of settings, got {_describe(mapping)}")
+    cls = _chosen(cls, mapping, where)
     hints = _hints(cls)
     for key in mapping:
         if key not in hints:
@@ -75,7 +79,15 @@ def replace(config: T, **changes: object) -> T:
 
 
 def with_overrides(config: T, overrides: Mapping[str, object], where: str = "config") -> T:
-    """`config` with the settings named by dotted keys changed, all at once, checked as in `from_mapping`."""
+    """`config` with the settings named by dotted keys changed, all at once, checked as in `from_mapping`.
+
+    Where the class depends on the settings it is chosen again; settings at their default do not bind it.
+    """
+    if isinstance(config, ChosenBySettings):
+        given = {
+            field.name: getattr(config, field.name) for field in _fields(type(config)) if not _is_left(config, field)
+        }
+        return from_mapping(type(config), given | dict(overrides), where)
     hints = _hints(type(config))
     values: dict[str, object] = {}
     inner: dict[str, dict[str, object]] = {}
@@ -123,12 +135,23 @@ def parse_override(text: str) -> tuple[str, object]:
     return key, value
 
 
-def read_toml(cls: type[T], path: str | os.PathLike[str]) -> T:
-    """Reads a `cls` from a TOML file; every error names the file."""
-    return from_mapping(cls, load_toml(path), str(path))
+def check_types(config: DataclassInstance) -> None:
+    """Checks the types of a configuration in its `__post_init__`, for those that are made by hand."""
+    for name, hint in _hints(type(config)).items():
+        object.__setattr__(config, name, _convert(hint, getattr(config, name), name))
 
 
-def load_toml(path: str | os.PathLike[str]) -> dict[str, object]:
+def read_toml(
+    cls: type[T],
+    path: str | os.PathLike[str],
+    migrate: Callable[[dict[str, Any]], Mapping[str, object]] | None = None,
+) -> T:
+    """Reads a `cls` from a TOML file; every error names the file. `migrate` brings older settings up to date."""
+    mapping = load_toml(path)
+    return from_mapping(cls, mapping if migrate is None else migrate(mapping), str(path))
+
+
+def load_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The values of a TOML file; every error names the file."""
     try:
         text = Path(path).read_bytes().decode("utf-8")
@@ -215,6 +238,15 @@ def _convert_tuple(arguments: tuple[object, ...], value: object, where: str) -> 
     return tuple(_convert(hint, item, f"{where}[{position}]") for position, (hint, item) in pairs)
 
 
+def _chosen(cls: type[T], mapping: Mapping[str, object], where: str) -> type[T]:
+    if not issubclass(cls, ChosenBySettings):
+        return cls
+    try:
+        return cls.class_for(mapping)
+    except ConfigError as error:  # the class does not know its place
+        raise ConfigError(f"{where}: {error}") from error
+
+
 def _build(cls: type[T], values: Mapping[str, object], where: str) -> T:
     try:
         return cls(**values)
@@ -288,6 +320,12 @@ def _hints(cls: type[DataclassInstance]) -> dict[str, object]:
 
 def _default(field: dataclasses.Field[object]) -> object:
     return field.default if field.default_factory is dataclasses.MISSING else field.default_factory
+
+
+def _is_left(config: DataclassInstance, field: dataclasses.Field[Any]) -> bool:
+    """Whether a setting has its default."""
+    default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+    return bool(getattr(config, field.name) == default)
 
 
 def _is_optional(hint: object) -> bool:

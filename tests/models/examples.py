@@ -11,9 +11,10 @@ from torch import Tensor
 
 from dvae.compat import from_original
 from dvae.dag import Dag, DagBatch
+from dvae.models.reference import ReferenceDvae, Variant
 from dvae.models.vae import VAE
 from dvae.tasks import GenericTask, Task
-from models.oracle import GENERIC_SAMPLED_END, KINDS, Kind, Oracle, random_state
+from models.oracle import GENERIC_SAMPLED_END, KINDS, random_state
 
 NUM_TYPES, MAX_NODES = 5, 6
 
@@ -36,7 +37,7 @@ def model_graphs(count: int, num_types: int = NUM_TYPES, max_nodes: int = MAX_NO
 def pair(
     name: str, *, hidden: int = 7, latent: int = 3, num_types: int = NUM_TYPES, max_nodes: int = MAX_NODES,
     seed: int = 0, scale: float = 1.0,
-) -> tuple[VAE, Oracle]:  # fmt: skip
+) -> tuple[VAE, ReferenceDvae]:  # fmt: skip
     """Our model and the slow one with the same random weights."""
     state = random_state(
         KINDS[name],
@@ -48,16 +49,16 @@ def pair(
         scale=scale,
     )
     vae = from_original(name, state, num_types, max_nodes)
-    return vae, Oracle(KINDS[name], state, num_types, max_nodes)
+    return vae, ReferenceDvae(KINDS[name], state, num_types, max_nodes)
 
 
 def task_pair(
-    name: str, kind: Kind, task: Task, *, hidden: int = 6, latent: int = 3, seed: int = 0, scale: float = 1.0
-) -> tuple[VAE, Oracle]:
+    name: str, kind: Variant, task: Task, *, hidden: int = 6, latent: int = 3, seed: int = 0, scale: float = 1.0
+) -> tuple[VAE, ReferenceDvae]:
     """As `pair`, for a task of its own."""
     sizes = {"num_types": task.num_types, "max_nodes": task.max_nodes}
     state = random_state(kind, hidden=hidden, latent=latent, seed=seed, scale=scale, **sizes)
-    return from_original(name, state, **sizes, task=task), Oracle(kind, state, **sizes)
+    return from_original(name, state, **sizes, task=task), ReferenceDvae(kind, state, **sizes)
 
 
 def generic_task(*, virtual: bool = False, sampled: bool = False, max_nodes: int = 6, inner: str = "ab") -> Task:
@@ -73,7 +74,7 @@ def generic_task(*, virtual: bool = False, sampled: bool = False, max_nodes: int
     )
 
 
-def sampled_end_pair(**options: float) -> tuple[VAE, Oracle]:
+def sampled_end_pair(**options: float) -> tuple[VAE, ReferenceDvae]:
     task = generic_task(sampled=True, max_nodes=4)
     return task_pair("dvae_unidirectional", GENERIC_SAMPLED_END, task, **options)  # type: ignore[arg-type]
 

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from dvae.dag import Dag
-from models.oracle import CONNECTED, END, START, Rules
+from dvae.models.reference import END, START, Rules
+from models.oracle import CONNECTED
 
 FREE = Rules(lambda types, num_types: set(range(num_types)), lambda source, target, fed: False)
 __all__ = ["CONNECTED", "FREE", "SequenceOracle", "random_sequence_state"]

@@ -8,7 +8,7 @@ import torch
 import dvae
 from dvae.models import VAE
 from dvae.models.decoders.deepgmg import DeepGmgDecoder
-from dvae.models.deepgmg import _WeightGradient
+from dvae.models.deepgmg import WeightGradient
 from dvae.models.parts import Sampling
 from dvae.tasks.vocabulary import END_INDEX
 
@@ -29,7 +29,7 @@ def gradients() -> dict[str, torch.Tensor]:
 
 def test_gradients_do_not_depend_on_how_many_rounds_are_multiplied_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     together = gradients()
-    monkeypatch.setattr(_WeightGradient, "ROWS", 1)  # every round by itself, as autograd would
+    monkeypatch.setattr(WeightGradient, "ROWS", 1)  # every round by itself, as autograd would
     apart = gradients()
     assert together.keys() == apart.keys()
     for name, value in together.items():
@@ -60,7 +60,7 @@ def test_frozen_weights_gather_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     vae, _ = small()
     vae.requires_grad_(False)
     latents = torch.zeros(6, 4, dtype=torch.float64, requires_grad=True)
-    monkeypatch.setattr(_WeightGradient, "add", lambda *_: pytest.fail("gathered"))
+    monkeypatch.setattr(WeightGradient, "add", lambda *_: pytest.fail("gathered"))
     batch = vae.prepare(dvae.tasks.get("enas6").sample_batch(6, seed=1))
     vae.decoder.nll(latents, batch).sum().backward()
     assert latents.grad is not None
@@ -76,10 +76,10 @@ def test_sampling_goes_through_the_states_of_training(monkeypatch: pytest.Monkey
         decoder.add_edge.bias += 3.0  # most edges are wanted, so that nodes run out ...
         decoder.add_vertex.bias[END_INDEX] = -100.0  # ... and many nodes
     # The order in which predecessors are given: from the newest on.
-    monkeypatch.setattr(decoder, "_node_scores", lambda states: 100.0 * torch.arange(states.shape[1] - 1.0)[None])
+    monkeypatch.setattr(decoder, "node_scores", lambda states: 100.0 * torch.arange(states.shape[1] - 1.0)[None])
     seen: list[torch.Tensor] = []
-    score, readout = decoder._type_scores, decoder.parts.readout.of_many
-    monkeypatch.setattr(decoder, "_type_scores", lambda states: seen.append(states) or score(states))
+    score, readout = decoder.type_scores, decoder.parts.readout.of_many
+    monkeypatch.setattr(decoder, "type_scores", lambda states: seen.append(states) or score(states))
     latents = torch.randn(1, 4, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     drawn = decoder.sample(latents, Sampling(greedy=False, generator=torch.Generator().manual_seed(0)))
     assert int(drawn.adjacency.sum()) > 10

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from dvae.compat import from_original
 from dvae.dag import Dag
-from models.oracle import KINDS, Oracle
+from dvae.models.reference import ReferenceDvae
+from models.oracle import KINDS
 
 pytestmark = pytest.mark.shared
 FILES = {
@@ -69,7 +70,7 @@ def test_greedy_decodings_are_the_originals(golden: Golden) -> None:
 
 def test_the_oracle_is_the_original(golden: Golden) -> None:
     """The oracle that other tests trust stands on the original's numbers itself."""
-    oracle = Oracle(KINDS[golden.model], golden.state, **golden.sizes)
+    oracle = ReferenceDvae(KINDS[golden.model], golden.state, **golden.sizes)
     for index, graph in enumerate(golden.graphs):
         mean, logvar = oracle.encode(graph)
         torch.testing.assert_close(mean, golden.arrays["mu"][index], **CLOSE)

@@ -10,6 +10,7 @@ from dvae.compat import from_original
 from dvae.dag import Dag
 from dvae.models.decoders import dvae as dvae_decoder
 from dvae.models.decoders.dvae import DvaeDecoder
+from dvae.models.reference import ReferenceDvae
 from dvae.models.vae import VAE
 from dvae.tasks import BayesNetTask, EnasTask
 from models.examples import (
@@ -24,7 +25,7 @@ from models.examples import (
     sampled_end_pair,
     task_pair,
 )
-from models.oracle import CHAIN, CONNECTED, EACH_ONCE, GENERIC, KINDS, Oracle
+from models.oracle import CHAIN, CONNECTED, EACH_ONCE, GENERIC, KINDS
 
 NAMES = list(KINDS)
 EXACT = {"atol": 1e-10, "rtol": 1e-10}
@@ -88,7 +89,7 @@ def test_the_plain_gated_sum_of_generic_tasks_is_the_papers(bidirectional: bool,
     close(vae.reconstruction_nll(batch, z), expected)
 
 
-def oracle_loss(oracle: Oracle, graphs: list[Dag], noise: Tensor) -> Tensor:
+def oracle_loss(oracle: ReferenceDvae, graphs: list[Dag], noise: Tensor) -> Tensor:
     total = noise.new_zeros(())
     for graph, row in zip(graphs, noise, strict=True):
         mean, logvar = oracle.encode(graph)
@@ -126,8 +127,8 @@ def test_all_gradients_are_those_of_the_plain_formulas(name: str, hidden: int, d
 
 def check_gradients(name: str, hidden: int, graphs: list[Dag], device: str) -> None:
     vae, oracle = pair(name, hidden=hidden)
-    state = {key: value.clone().requires_grad_() for key, value in oracle.state.items()}
-    slow = Oracle(oracle.kind, state, NUM_TYPES, MAX_NODES)
+    state = {key: value.clone().requires_grad_() for key, value in oracle.weights.items()}
+    slow = ReferenceDvae(oracle.variant, state, NUM_TYPES, MAX_NODES)
     noise = latents(len(graphs))
     expected_loss = oracle_loss(slow, graphs, noise)
     expected_loss.backward()

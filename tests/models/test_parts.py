@@ -140,7 +140,7 @@ def test_the_papers_settings_are_the_defaults() -> None:
     assert (config.hidden, config.latent, config.kl_weight, config.noise_scale) == (501, 56, 0.005, 1.0)
     assert build("dvae", EnasTask(2), hidden=4, latent=2, preset="original").config.noise_scale == 0.01
     assert replace(config) == config
-    assert {field.name for field in fields(ModelConfig)} >= {"aggregation", "bidirectional", "readout"}
+    assert {field.name for field in fields(config)} >= {"aggregation", "bidirectional", "readout"}
 
 
 def test_a_seed_makes_the_weights_and_leaves_the_global_random_numbers_alone() -> None:

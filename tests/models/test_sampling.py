@@ -10,23 +10,14 @@ from scipy import stats
 
 from dvae.dag import Dag
 from dvae.models import VAE
+from dvae.models.reference import ReferenceDvae, Rules, Variant
 from dvae.tasks import BayesNetTask, EnasTask, RawTask
 from models.examples import generic_task, latents, pair, raw_dags, task_pair
-from models.oracle import (
-    CHAIN,
-    CONNECTED,
-    EACH_ONCE,
-    GENERIC,
-    GENERIC_SAMPLED_END,
-    KINDS,
-    Kind,
-    Oracle,
-    Rules,
-)
+from models.oracle import CHAIN, CONNECTED, EACH_ONCE, GENERIC, GENERIC_SAMPLED_END, KINDS
 
 SAMPLES = 40_000
 NUM_TYPES, MAX_NODES = 4, 4
-CASES: dict[str, tuple[str, Kind, object, Rules | None]] = {
+CASES: dict[str, tuple[str, Variant, object, Rules | None]] = {
     "enas": ("dvae", KINDS["dvae"], EnasTask(2), None),
     "raw": ("dvae_unidirectional", KINDS["dvae_unidirectional"], None, None),
     "bayesnet": ("dvae_bn", KINDS["dvae_bn"], BayesNetTask("small", "AB"), None),
@@ -43,7 +34,7 @@ CASES: dict[str, tuple[str, Kind, object, Rules | None]] = {
 }
 
 
-def both(name: str) -> tuple[VAE, Oracle, Rules | None]:
+def both(name: str) -> tuple[VAE, ReferenceDvae, Rules | None]:
     model, kind, task, rules = CASES[name]
     task = task or RawTask(NUM_TYPES, MAX_NODES, EnasTask.hints)
     vae, oracle = task_pair(model, kind, task, hidden=5, latent=2, seed=4, scale=1.5)  # type: ignore[arg-type]

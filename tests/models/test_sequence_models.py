@@ -237,7 +237,7 @@ def test_padding_changes_neither_losses_nor_gradients(name: str) -> None:
     graphs = [graph for graph in model_graphs(20, num_types=4) if len(graph) < MAX_NODES]
     results, gradients = [], []
     for nodes in (MAX_NODES - 1, MAX_NODES, MAX_NODES + 3):
-        vae = small(name, generic_task(), aggregation="gated-sum")
+        vae = small(name, generic_task())
         losses = vae(raw_batch(graphs, 4, nodes), latents(len(graphs)))
         (losses.nll + losses.kl).sum().backward()
         results.append(torch.stack(losses))
@@ -260,7 +260,7 @@ TASKS = {
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("name", PAIRS)
 def test_valid_decodings_of_an_untrained_model_are_all_valid(name: str, task: str, greedy: bool) -> None:
-    vae = build(name, TASKS[task], hidden=8, latent=4, seed=0)
+    vae = build(name, TASKS[task], hidden=8, latent=4, seed=2)
     with torch.no_grad():
         for parameter in vae.parameters():
             parameter.mul_(3)

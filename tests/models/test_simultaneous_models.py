@@ -23,9 +23,9 @@ from dvae.models import VAE, build
 from dvae.models.decoders.deepgmg import DeepGmgDecoder
 from dvae.models.decoders.dvae import DvaeDecoder
 from dvae.models.decoders.plan import DensePlan
+from dvae.models.reference import Partial, ReferenceDvae
 from dvae.tasks import BayesNetTask, EnasTask, RawTask, Task
 from models.examples import MAX_NODES, NUM_TYPES, generic_task, latents, model_graphs, pair, raw_batch, raw_dags
-from models.oracle import Oracle, Partial
 
 CLOSE = {"atol": 1e-10, "rtol": 1e-10}
 TASKS: dict[str, Task] = {
@@ -193,42 +193,42 @@ class Grown(Partial):
 
 
 @dataclass(frozen=True)
-class SmpOracle(Oracle):
+class SmpOracle(ReferenceDvae):
     """Recomputes every state of the whole partial graph, from nothing, before every decision."""
 
     rounds: int = 3
 
-    def _begin(self, z: Tensor, kind: int) -> tuple[Tensor, Partial]:
-        context, partial = super()._begin(z, kind)
+    def begin(self, z: Tensor, kind: int) -> tuple[Tensor, Partial]:
+        context, partial = super().begin(z, kind)
         return context, Grown(partial.types, partial.edges, partial.states, context)
 
-    def _type_scores(self, partial: Partial) -> Tensor:
-        return super()._type_scores(replace(partial, states=tuple(self._states(partial))))
+    def type_scores(self, partial: Partial) -> Tensor:
+        return super().type_scores(replace(partial, states=tuple(self._states(partial))))
 
-    def _edge_score(self, partial, kind, received, source, context):
+    def edge_score(self, partial, kind, received, source, context):
         whole = self._states(partial.with_node(kind, received, context))
-        return super()._edge_score(replace(partial, states=tuple(whole[:-1])), kind, received, source, context)
+        return super().edge_score(replace(partial, states=tuple(whole[:-1])), kind, received, source, context)
 
-    def _new_state(self, partial, kind, received):
+    def new_state(self, partial, kind, received):
         return self._states(partial.with_node(kind, received, partial.context))[-1]
 
     def _states(self, partial: Partial) -> list[Tensor]:
         return self._rounds(Dag(partial.types, partial.edges), "grud", "forward", partial.context)
 
-    def _sweep(self, graph: Dag, direction: str) -> list[Tensor]:
+    def sweep(self, graph: Dag, direction: str) -> list[Tensor]:
         return self._rounds(graph, f"grue_{direction}", direction, None)
 
     def _rounds(self, graph: Dag, gru: str, direction: str, first: Tensor | None) -> list[Tensor]:
         neighbours = graph.predecessors() if direction == "forward" else graph.successors()
-        nothing = self.state["fc3.bias"].new_zeros(self.hidden)
+        nothing = self.nothing()
         incoming, states = [nothing] * len(graph), []
         for number in range(self.rounds + 1):
             if number > 0:
-                messages = [self._message(direction, graph.types[u], u, states[u]) for u in range(len(graph))]
+                messages = [self.message(direction, graph.types[u], u, states[u]) for u in range(len(graph))]
                 incoming = [sum((messages[u] for u in neighbours[v]), nothing) for v in range(len(graph))]
             if first is not None:
                 incoming[0] = first
-            states = [self._gru(gru, kind, received) for kind, received in zip(graph.types, incoming, strict=True)]
+            states = [self.update(gru, kind, received) for kind, received in zip(graph.types, incoming, strict=True)]
         return states
 
 
@@ -237,7 +237,7 @@ def smp_pair(name: str, rounds: int = 3, **options: float) -> tuple[VAE, SmpOrac
     vae = build("dvae-smp", plain.task, config=plain.config, rounds=rounds).double()
     state = {key.replace("aggregation.", "aggregation.inner."): value for key, value in plain.state_dict().items()}
     vae.load_state_dict(state)
-    return vae, SmpOracle(oracle.kind, oracle.state, oracle.num_types, oracle.max_nodes, rounds)
+    return vae, SmpOracle(oracle.variant, oracle.weights, oracle.num_types, oracle.max_nodes, rounds)
 
 
 @pytest.fixture(params=["as it is", "static shapes"])

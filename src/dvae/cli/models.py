@@ -18,18 +18,23 @@ def models(
 
     Any encoder goes with any decoder: --model ENCODER+DECODER. Try: dvae models --task enas6
     """
-    from dvae.models.zoo import DECODERS, ENCODERS, MODELS, build
+    from dvae.models import AGGREGATIONS, DECODERS, ENCODERS, MODELS, READOUTS, build
 
     meaning = inputs.get_task(inputs.task_name(task))
     table = [
         {"name": name, "parameters": build(name, meaning).num_parameters(), **asdict(entry)}
         for name, entry in MODELS.items()
     ]
+    parts = {
+        "encoders": ENCODERS.names(),
+        "decoders": DECODERS.names(),
+        "aggregations": AGGREGATIONS.names(),
+        "readouts": READOUTS.names(),
+    }
     if json:
-        parts = {"encoders": list(ENCODERS), "decoders": list(DECODERS)}
         answers.print_json({"task": meaning.name, "models": table, **parts})
         return
     rows = [(str(row["name"]), f"{row['parameters']:,}", str(row["purpose"]), str(row["reference"])) for row in table]
     header = ("model", "parameters", "what it is for", "reference")
     answers.print_table(rows, title=f"for {meaning.name}", header=header)
-    answers.remark(f"encoders: {', '.join(ENCODERS)}; decoders: {', '.join(DECODERS)}")
+    answers.remark("; ".join(f"{kind}: {', '.join(names)}" for kind, names in parts.items()))

@@ -127,7 +127,7 @@ def _scored(run: Path, meter: SharedWeightAccuracy, count: int) -> list[ScoredDa
 def _model(run: Path, scored: list[ScoredDag], seconds: float) -> VAE:
     """A small D-VAE of the architectures, in a folder as `dvae train` writes it."""
     from dvae.dag import write_jsonl
-    from dvae.models import ModelConfig, storage
+    from dvae.models import model_config, storage
     from dvae.runs import Run, RunConfig
     from dvae.runs.config import FILE
     from dvae.tasks import EnasTask
@@ -140,7 +140,7 @@ def _model(run: Path, scored: list[ScoredDag], seconds: float) -> VAE:
     # Sampling costs nothing, so the space is learned from more architectures than were scored.
     write_jsonl(space, [*scored, *EnasTask(6).sample(SAMPLED, seed=1)])
     settings = RunConfig(
-        task="enas6", data=str(space.absolute()), model=ModelConfig(hidden=64, latent=16, readout="sum"),
+        task="enas6", data=str(space.absolute()), model=model_config(hidden=64, latent=16, readout="sum"),
         training=TrainingConfig(epochs=400, batch_size=64, learning_rate=3e-3, time_budget=seconds),
     )  # fmt: skip
     resume = (folder / FILE).is_file()

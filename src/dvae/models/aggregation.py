@@ -1,4 +1,4 @@
-"""The aggregation function A of the paper: gated sums over predecessors.
+"""The aggregation function A of the paper: sums of messages over predecessors, gated in the paper.
 
 An aggregation knows how a node's state becomes a message and how messages travel through a batch. `propagate` gives
 all node states; `message` the messages of single nodes while a decoder is still building.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Self
 
 import torch
 from torch import Tensor, nn
@@ -16,27 +16,85 @@ from torch import Tensor, nn
 from dvae.dag import DagBatch
 from dvae.models.features import NodeFeatures
 from dvae.models.kernels.aligned import aligned_parameter, uniform
+from dvae.models.kernels.gates import gated
 from dvae.models.kernels.gru import GruUpdate, rows_of
 from dvae.models.kernels.precision import linear
-from dvae.models.kernels.sweep import Share, common_computations, family_signature, gated, share_equal, sweep
-
-AggregationName = Literal["gated-sum", "gated-sum-position", "gated-sum-types"]
-
-
-class NodeStates(NamedTuple):
-    """What message passing leaves at every node."""
-
-    states: Tensor  # batch node hidden
-    messages: Tensor | None = None  # batch node hidden; the end node's is zero
+from dvae.models.kernels.rounds import gated_rounds
+from dvae.models.kernels.shares import Share, common_computations, family_signature, share_equal
+from dvae.models.kernels.sweep import sweep
+from dvae.models.parts import NodeStates, Plan
+from dvae.models.settings import NoSettings
 
 
-class GatedSum(nn.Module):
+class SumAggregation(nn.Module):
+    """h_v^in = sum over u -> v of message(u) (eq. 2). A subclass gives `message`; the rest follows, by autograd.
+
+    `message` has to treat every row alone, and to give vectors of the states' width (`kernels.aligned`).
+    """
+
+    depends_on_types_only = False
+    static_shapes = False
+
+    def message(self, types: Tensor, states: Tensor, position: int) -> Tensor:
+        """The messages of nodes at `position`."""  # row, row hidden -> row hidden
+        raise NotImplementedError
+
+    def propagate(
+        self, update: GruUpdate, batch: DagBatch, first: Tensor | None = None, reverse: bool = False
+    ) -> NodeStates:
+        table = update.table()
+        edges = batch.adjacency.to(table.dtype)
+        nothing = update.bias_hh.new_zeros(len(batch), update.weight_hh.shape[1])
+        states: list[Tensor] = []
+        messages: list[Tensor] = []
+        for node in range(batch.max_nodes):
+            incoming = nothing if first is None else first
+            if node > 0:
+                incoming = (edges[:, None, :node, node] @ torch.stack(messages, 1)).squeeze(1)
+            types = batch.types[:, node]
+            states.append(update(types, incoming, table))
+            messages.append(self.message(types, states[-1], batch.max_nodes - 1 - node if reverse else node))
+        return NodeStates(torch.stack(states, 1), torch.stack(messages, 1))
+
+    def propagate_both(
+        self, update: GruUpdate, backward: Self, backward_update: GruUpdate, batch: DagBatch
+    ) -> tuple[NodeStates, NodeStates]:
+        ahead = self.propagate(update, batch)
+        return ahead, backward.propagate(backward_update, reversed_batch(batch), reverse=True)
+
+    def propagate_in_rounds(
+        self, update: GruUpdate, batch: DagBatch, rounds: int, first: Tensor | None = None, reverse: bool = False
+    ) -> NodeStates:
+        table = update.table()
+        edges = batch.adjacency.mT.to(table.dtype)  # batch target source
+        positions = range(batch.max_nodes - 1, -1, -1) if reverse else range(batch.max_nodes)
+        states = rows_of(update.without_message(table), batch.types)  # batch node hidden
+        if first is not None:
+            states = torch.cat([update(batch.types[:, 0], first, table)[:, None], states[:, 1:]], 1)
+        messages = states
+        for _ in range(rounds):
+            rows = zip(batch.types.unbind(1), states.unbind(1), positions, strict=True)
+            messages = torch.stack([self.message(*row) for row in rows], 1)
+            incoming = edges @ messages
+            if first is not None:
+                incoming = torch.cat([first[:, None], incoming[:, 1:]], 1)
+            states = update(batch.types.flatten(), incoming.flatten(0, 1), table).unflatten(0, batch.types.shape)
+        return NodeStates(states, messages)
+
+
+def reversed_batch(batch: DagBatch) -> DagBatch:
+    """All edges turned around and the positions with them; padding, which has no edges, comes first."""
+    return DagBatch(batch.types.flip(1), batch.adjacency.flip(1, 2).mT, batch.num_nodes)
+
+
+class GatedSum(SumAggregation):
     """h_v^in = sum over u -> v of g(h_u) * m(h_u) (eq. 3); with `max_nodes`, of (h_u, position of u) (eq. 6).
 
     Gate and map are one product: rows 0..hidden-1 of `weight` are the gate's, the others the map's.
     """
 
-    depends_on_types_only = False
+    reference = "Zhang et al., NeurIPS 2019, eq. 3"
+    static_shapes = True
     position: nn.Parameter | None
 
     def __init__(self, hidden: int, max_nodes: int | None = None) -> None:
@@ -48,6 +106,10 @@ class GatedSum(nn.Module):
         if max_nodes is not None:
             self.position = aligned_parameter(uniform(2 * hidden, max_nodes, bound=bound), 2)
 
+    @classmethod
+    def build(cls, plan: Plan, settings: NoSettings) -> GatedSum:
+        return cls(plan.hidden)
+
     def position_bias(self, nodes: int, reverse: bool = False) -> Tensor:
         """What is added to the product at every position; for a reverse sweep, last position first."""
         bias = torch.cat([self.bias, torch.zeros_like(self.bias)])
@@ -57,41 +119,53 @@ class GatedSum(nn.Module):
         return (columns.flip(1) if reverse else columns).T + bias
 
     def message(self, types: Tensor, states: Tensor, position: int) -> Tensor:
-        """The messages of nodes at `position`."""  # row, row hidden -> row hidden
         bias = self.position_bias(position + 1)[position]
         return gated(linear(states, self.weight), bias)[0]
 
-    def propagate(self, update: GruUpdate, batch: DagBatch, first: Tensor | None = None) -> NodeStates:
-        """One sweep along the edges; `first` is the incoming message of the start node."""
-        return sweep_directions([self], [update], [batch], first)[0]
+    def propagate(
+        self, update: GruUpdate, batch: DagBatch, first: Tensor | None = None, reverse: bool = False
+    ) -> NodeStates:
+        return sweep_directions([self], [update], [batch], first, [reverse])[0]
 
     def propagate_both(
-        self, update: GruUpdate, backward: Aggregation, backward_update: GruUpdate, batch: DagBatch
+        self, update: GruUpdate, backward: Self, backward_update: GruUpdate, batch: DagBatch
     ) -> tuple[NodeStates, NodeStates]:
-        """A sweep along the edges and, by the other two parts, one against them (positions reversed)."""
-        assert isinstance(backward, GatedSum)
-        ahead, back = sweep_directions([self, backward], [update, backward_update], [batch, reversed_batch(batch)])
+        batches = [batch, reversed_batch(batch)]
+        ahead, back = sweep_directions([self, backward], [update, backward_update], batches, None, [False, True])
         return ahead, back
 
+    def propagate_in_rounds(
+        self, update: GruUpdate, batch: DagBatch, rounds: int, first: Tensor | None = None, reverse: bool = False
+    ) -> NodeStates:
+        bias = self.position_bias(batch.max_nodes, reverse)  # node 2*hidden
+        with_position = self.position is not None
+        return NodeStates(*gated_rounds(self.weight, bias, update, batch, first, rounds, with_position=with_position))
 
-def reversed_batch(batch: DagBatch) -> DagBatch:
-    """All edges turned around and the positions with them; padding, which has no edges, comes first."""
-    return DagBatch(batch.types.flip(1), batch.adjacency.flip(1, 2).mT, batch.num_nodes)
+
+class GatedSumWithPosition(GatedSum):
+    """h_v^in = sum over u -> v of g(h_u, position of u) * m(h_u, position of u) (eq. 6)."""
+
+    reference = "Zhang et al., NeurIPS 2019, eq. 6"
+
+    @classmethod
+    def build(cls, plan: Plan, settings: NoSettings) -> GatedSum:
+        return cls(plan.hidden, plan.max_nodes)
 
 
 def sweep_directions(
     aggregations: Sequence[GatedSum],
     updates: Sequence[GruUpdate],
     batches: Sequence[DagBatch],
-    first: Tensor | None = None,
+    first: Tensor | None,
+    reverse: Sequence[bool],
 ) -> list[NodeStates]:
-    """Independent sweeps (the second reversed). On a GPU they share their products, on a CPU equal nodes do.
+    """Independent sweeps. On a GPU they share their products, on a CPU equal nodes do.
 
     Messages are only for a decoder, which sweeps from a given `first` message.
     """
     tables = [update.table() for update in updates]
     nodes = batches[0].max_nodes
-    biases = [part.position_bias(nodes, reverse=which > 0) for which, part in enumerate(aggregations)]
+    biases = [part.position_bias(nodes, backwards) for part, backwards in zip(aggregations, reverse, strict=True)]
     arguments = [
         (
             batch.types[None],
@@ -119,13 +193,15 @@ def sweep_directions(
     return results
 
 
-class GatedSumOfTypes(nn.Module):
+class GatedSumOfTypes(SumAggregation):
     """h_v^in = sum over u -> v of g(x_u) * m(x_u) (eq. 7): a node is separated from its grandparents.
 
     No node waits for another, so all states come from one parallel step.
     """
 
+    reference = "Zhang et al., NeurIPS 2019, eq. 7"
     depends_on_types_only = True
+    static_shapes = True
 
     def __init__(self, features: NodeFeatures, hidden: int) -> None:
         super().__init__()
@@ -133,6 +209,10 @@ class GatedSumOfTypes(nn.Module):
         bound = 1 / math.sqrt(features.width)
         self.weight = aligned_parameter(uniform(2 * hidden, features.width, bound=bound), 2)
         self.bias = aligned_parameter(uniform(hidden, bound=bound), 1)
+
+    @classmethod
+    def build(cls, plan: Plan, settings: NoSettings) -> GatedSumOfTypes:
+        return cls(plan.features, plan.hidden)
 
     def table(self) -> Tensor:
         """The message of every type."""  # type hidden
@@ -143,7 +223,9 @@ class GatedSumOfTypes(nn.Module):
     def message(self, types: Tensor, states: Tensor, position: int) -> Tensor:
         return rows_of(self.table(), types)
 
-    def propagate(self, update: GruUpdate, batch: DagBatch, first: Tensor | None = None) -> NodeStates:
+    def propagate(
+        self, update: GruUpdate, batch: DagBatch, first: Tensor | None = None, reverse: bool = False
+    ) -> NodeStates:
         messages = rows_of(self.table(), batch.types)  # batch node hidden
         incoming = batch.adjacency.to(messages.dtype).mT @ messages
         types = batch.types.flatten()
@@ -157,18 +239,8 @@ class GatedSumOfTypes(nn.Module):
             states = torch.cat([update(batch.types[:, 0], first)[:, None], states[:, 1:]], 1)
         return NodeStates(states, messages)
 
-    def propagate_both(
-        self, update: GruUpdate, backward: Aggregation, backward_update: GruUpdate, batch: DagBatch
-    ) -> tuple[NodeStates, NodeStates]:
-        return self.propagate(update, batch), backward.propagate(backward_update, reversed_batch(batch))
-
-
-Aggregation = GatedSum | GatedSumOfTypes
-
-
-def build_aggregation(
-    name: AggregationName, features: NodeFeatures, hidden: int, max_nodes: int
-) -> GatedSum | GatedSumOfTypes:
-    if name == "gated-sum-types":
-        return GatedSumOfTypes(features, hidden)
-    return GatedSum(hidden, max_nodes if name == "gated-sum-position" else None)
+    def propagate_in_rounds(
+        self, update: GruUpdate, batch: DagBatch, rounds: int, first: Tensor | None = None, reverse: bool = False
+    ) -> NodeStates:
+        """Messages of types alone are the same in all rounds: one round is a sweep."""
+        return self.propagate(update, batch, first)

@@ -21,9 +21,10 @@ from torch.autograd.function import once_differentiable
 from dvae.models.features import NodeFeatures
 from dvae.models.kernels.aligned import aligned, aligned_parameter, uniform
 from dvae.models.kernels.fuse import fused
+from dvae.models.kernels.gates import gated_product
 from dvae.models.kernels.gru import gru_step, hidden_part, input_part, rows_of
 from dvae.models.kernels.precision import linear, operand_dtype, shortened
-from dvae.models.simultaneous import _Gated
+from dvae.models.parts import Plan
 
 
 class GruRound(nn.Module):
@@ -44,7 +45,7 @@ class FoldedRound(NamedTuple):
 
     weight: Tensor  # 9*hidden hidden: of the receiver, of the sender, of the GRU's hidden state
     biases: Tensor  # 4 3*hidden: of every message along an edge, of every one against, of the input, of the state
-    gradient: _WeightGradient  # of both, while it is gathered
+    gradient: WeightGradient  # of both, while it is gathered
 
 
 class Neighbourhood(NamedTuple):
@@ -94,7 +95,7 @@ class Rounds(nn.Module):
             weight = torch.cat([receiver, sender, update.weight_hh])
             along, against = update.weight_ih @ (messages.bias + messages.direction), update.weight_ih @ messages.bias
             biases = torch.stack([along, against, update.bias_ih, update.bias_hh])
-            gradient = _WeightGradient()
+            gradient = WeightGradient()
             weight, biases = _Gathered.apply(weight, biases, gradient)
             folds.append(FoldedRound(weight, biases, gradient))
         return folds
@@ -109,11 +110,12 @@ class _Visit(NamedTuple):
     counts: Tensor  # row 3: as in `Neighbourhood`
 
 
-class _WeightGradient:
+class WeightGradient:
     """The gradient of a round's weights, summed over its many uses in few large products.
 
-    There is a use of each round a decision. A product for each would write, and then add, a matrix as large as the
-    weights, though it is of a few hundred rows.
+    There is a use of each round per decision. A product for each would write, and then add, a matrix as large as the
+    weights, though it is of a few hundred rows. Uses follow each other, so a backward pass visits the last one first:
+    a visit that is not of an earlier use begins another pass.
     """
 
     ROWS = 16_384  # so many are multiplied at once; with 501 hidden units they take 0.5 GB
@@ -121,13 +123,18 @@ class _WeightGradient:
     def __init__(self) -> None:
         self.visits: list[_Visit] = []
         self.sums: tuple[Tensor, Tensor] | None = None
-        self.backward_pass = -1
+        self.uses = 0
+        self.visited = 0  # the use whose gradient came last
 
-    def add(self, visit: _Visit) -> None:
-        now = torch._C._current_graph_task_id()
-        if now != self.backward_pass:  # what another pass left, one that did not come as far as the weights
-            self.backward_pass, self.sums = now, None
+    def next_use(self) -> int:
+        self.uses += 1
+        return self.uses
+
+    def add(self, visit: _Visit, use: int) -> None:
+        if use >= self.visited:  # forget what another pass left, one that did not come as far as the weights
+            self.sums = None
             self.visits.clear()
+        self.visited = use
         self.visits.append(visit)
         if sum(len(visit.states) for visit in self.visits) >= self.ROWS:
             self._multiply()
@@ -149,10 +156,10 @@ class _WeightGradient:
 
 
 class _Gathered(torch.autograd.Function):
-    """Weights that get their gradient from a `_WeightGradient`, after all rounds that use them have run backward."""
+    """Weights that get their gradient from a `WeightGradient`, after all rounds that use them have run backward."""
 
     @staticmethod
-    def forward(ctx: Any, weight: Tensor, biases: Tensor, gradient: _WeightGradient) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, weight: Tensor, biases: Tensor, gradient: WeightGradient) -> tuple[Tensor, Tensor]:
         ctx.gradient = gradient
         ctx.set_materialize_grads(False)
         return weight.view_as(weight), biases.view_as(biases)
@@ -202,10 +209,11 @@ class _Round(torch.autograd.Function):
         moves: Tensor,
         weight: Tensor,
         biases: Tensor,
-        gradient: _WeightGradient,
+        gradient: WeightGradient,
         static: bool,
     ) -> Tensor:
         dtype = operand_dtype()
+        ctx.use = gradient.next_use()
         products = (shortened(states, dtype) @ shortened(weight, dtype).mT).to(states.dtype)
         sent = products.chunk(3, -1)[1]
         moved, *gates = _round.when(static)(products, neighbours @ sent, counts, moves, states, biases)
@@ -227,7 +235,7 @@ class _Round(torch.autograd.Function):
             states_grad = (products @ weight.to(ctx.dtype)).to(grad.dtype) + kept
         if ctx.needs_input_grad[4]:
             before = shortened(states.flatten(0, 1), ctx.dtype)
-            ctx.gradient.add(_Visit(products, before, grads.flatten(0, 1), counts.flatten(0, 1)))
+            ctx.gradient.add(_Visit(products, before, grads.flatten(0, 1), counts.flatten(0, 1)), ctx.use)
         return states_grad.view_as(grad), *(None,) * 7
 
 
@@ -257,8 +265,7 @@ class GraphReadout(nn.Module):
     def parts(self, states: Tensor) -> Tensor:
         """What every node adds."""  # batch node hidden -> batch node 2*hidden
         bias = torch.cat([self.bias, torch.zeros_like(self.bias)])
-        parts: Tensor = _Gated.apply(linear(states, self.weight, bias), torch.is_grad_enabled())
-        return parts
+        return gated_product(linear(states, self.weight, bias))
 
     def of_many(self, states: list[Tensor]) -> Tensor:
         """R(h) of several states of the same graphs, in one product."""  # -> batch state 2*hidden
@@ -290,3 +297,8 @@ class SharedParts(nn.Module):
         self.init = NodeInit(features, hidden)
         self.messages = Messages(hidden)
         self.readout = GraphReadout(hidden)
+
+    @classmethod
+    def of(cls, plan: Plan) -> SharedParts:
+        """Those of a model that is being built; its encoder and its decoder get the same."""
+        return plan.common(cls, lambda: cls(plan.features, plan.hidden))

@@ -22,7 +22,7 @@ from dvae.dag import Dag, DagBatch, Label
 from dvae.tasks.vocabulary import END_INDEX, START_INDEX
 
 NodeOrder = Literal["given", "types", "canonical"]
-REMEMBERED = 1 << 16  # graphs whose canonical order is kept: a data set is encoded more than once
+MAX_REMEMBERED = 1 << 16  # graphs whose canonical order is kept: a data set is encoded more than once
 FIRST, LAST = -1, -2  # labels of their own for the start and the end node, which may not change places with others
 
 
@@ -51,7 +51,7 @@ def _out_of_type_order(batch: DagBatch) -> Tensor:
     return falling.any(1).nonzero().squeeze(1)
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(MAX_REMEMBERED)
 def _canonical(dag: Dag) -> Dag:
     """`Dag` sorts topologically, smallest index first; here the indices are canonical ranks."""
     types, edges = dag.canonical_key()

@@ -13,6 +13,7 @@ from dvae.config import read_toml, to_toml
 from dvae.errors import CheckpointError, MissingError
 from dvae.files import atomic_path, read_json, write_json, write_text
 from dvae.models.config import ModelConfig
+from dvae.models.migration import FORMAT, check_format
 from dvae.tasks import Task, from_spec, to_spec
 
 WEIGHTS = "model.safetensors"
@@ -48,6 +49,7 @@ def load_distinct_state(module: nn.Module, state: dict[str, Tensor], where: obje
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
+    """The tensors of a safetensors file."""
     if not path.is_file():
         raise MissingError(f"{path} is not there")
     try:
@@ -57,19 +59,21 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def save(folder: str | Path, module: nn.Module, config: ModelConfig, task: Task) -> None:
+    """Writes weights, settings and task, each file atomically."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / TASK, to_spec(task))
-    write_text(folder / SETTINGS, to_toml(config))
+    write_text(folder / SETTINGS, f"format = {FORMAT}\n{to_toml(config)}")
     with atomic_path(folder / WEIGHTS) as path:
         save_file({name: tensor.cpu().contiguous() for name, tensor in distinct_state(module).items()}, path)
 
 
 def read_settings(folder: str | Path) -> tuple[ModelConfig, Task]:
+    """The settings and the task of the model in `folder`."""
     folder = Path(folder)
     if not (folder / SETTINGS).is_file():
         raise MissingError(f"{folder} holds no model ({SETTINGS} is not there); train one with: dvae train")
-    config = read_toml(ModelConfig, folder / SETTINGS)
+    config = read_toml(ModelConfig, folder / SETTINGS, lambda settings: check_format(settings, folder / SETTINGS))
     spec = read_json(folder / TASK)
     if not isinstance(spec, dict):
         raise CheckpointError(f"{folder / TASK} does not describe a task")

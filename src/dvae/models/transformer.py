@@ -7,19 +7,39 @@ products in the format in force (`precision`).
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from dvae.config import check
 from dvae.dag import DagBatch
 from dvae.models.features import NodeFeatures
 from dvae.models.kernels.aligned import AlignedLinear, uniform
 from dvae.models.kernels.gru import rows_of
 from dvae.models.kernels.precision import linear
+from dvae.models.settings import LayersSettings
 
 HEADS = 8  # as published
 FEED_FORWARD = 2  # times the width: 64 for 32, as published
+DEFAULT_LAYERS = 3  # as published
+
+
+@dataclass(frozen=True)
+class TransformerSettings(LayersSettings):
+    """Settings of PACE's encoder and decoder."""
+
+    attention_width: int = 32  # the width its paper names; its code joins two halves of it
+    dropout: float = 0.0  # published with 0.15 (ENAS) and 0.25 (BN); resuming is exact without it
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check(
+            self.attention_width >= HEADS and self.attention_width % HEADS == 0,
+            f"attention_width must be a multiple of {HEADS}, the number of heads, not {self.attention_width}",
+        )
+        check(0 <= self.dropout < 1, f"dropout must be at least 0 and below 1, not {self.dropout}")
 
 
 def plain_linear(inputs: int, outputs: int) -> AlignedLinear:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +14,7 @@ from dvae.errors import DvaeError
 from dvae.models import storage
 from dvae.models.config import ModelConfig
 from dvae.models.kernels.aligned import AlignedLinear, real_size
-from dvae.models.parts import Decoder, Encoder, Sampling
+from dvae.models.parts import Decoder, Encoder, Prepares, Sampling, has_static_shapes
 from dvae.tasks import Task
 
 ENCODE_AT_ONCE = {"cpu": 1024, "cuda": 16384}
@@ -27,7 +27,7 @@ class Posterior(NamedTuple):
     logvar: Tensor  # batch latent
 
     def kl(self) -> Tensor:
-        """KL(q(z | G) || N(0, I)), unweighted, one number a graph."""  # batch
+        """KL(q(z | G) || N(0, I)), unweighted, one number per graph."""  # batch
         return -0.5 * (1 + self.logvar - self.mean.square() - self.logvar.exp()).sum(1)
 
     def sample(self, generator: torch.Generator | None = None, scale: float = 1.0) -> Tensor:
@@ -40,7 +40,7 @@ class Posterior(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """The two terms of the evidence lower bound, one number a graph each, the second unweighted."""
+    """The two terms of the evidence lower bound, one number per graph each, the second unweighted."""
 
     nll: Tensor
     kl: Tensor
@@ -49,6 +49,8 @@ class Losses(NamedTuple):
 class VAE(nn.Module):
     """Graphs in, latent vectors out, graphs back."""
 
+    encoder: Encoder
+    decoder: Decoder
     latent_mean: Tensor
     latent_std: Tensor
 
@@ -56,8 +58,8 @@ class VAE(nn.Module):
         super().__init__()
         self.task = task
         self.config = config
-        self.encoder = cast(nn.Module, encoder)
-        self.decoder = cast(nn.Module, decoder)
+        self.encoder = encoder
+        self.decoder = decoder
         blocks = encoder.blocks
         self.mean = AlignedLinear(encoder.width, config.latent, input_blocks=blocks, output_blocks=0)
         self.logvar = AlignedLinear(encoder.width, config.latent, input_blocks=blocks, output_blocks=0)
@@ -72,7 +74,7 @@ class VAE(nn.Module):
     @property
     def static_shapes(self) -> bool:
         """Whether a training step on a CUDA device can be captured as a graph."""
-        return cast(Decoder, self.decoder).static_shapes
+        return has_static_shapes(self.encoder) and self.decoder.static_shapes
 
     def num_parameters(self) -> int:
         """How many numbers training moves (those that only align memory are not counted)."""
@@ -83,8 +85,7 @@ class VAE(nn.Module):
 
         To be done once, before graphs are trained on; `encode` and `reconstruction_nll` do it themselves.
         """
-        prepare = getattr(self.encoder, "prepare", None)
-        return batch if prepare is None else cast(DagBatch, prepare(batch))
+        return self.encoder.prepare(batch) if isinstance(self.encoder, Prepares) else batch
 
     def posterior(self, batch: DagBatch) -> Posterior:
         return self.posterior_of(self.encoder(batch))
@@ -96,13 +97,12 @@ class VAE(nn.Module):
     def forward(self, batch: DagBatch, noise: Tensor) -> Losses:
         """Both losses of each graph at z = mean + noise * deviation."""
         posterior = self.posterior(batch)
-        decoder = cast(Decoder, self.decoder)
-        return Losses(decoder.nll(posterior.moved(noise), batch), posterior.kl())
+        return Losses(self.decoder.nll(posterior.moved(noise), batch), posterior.kl())
 
     @torch.no_grad()
     def graph_states(self, dags: Sequence[Dag] | DagBatch) -> Tensor:
         """What the encoder knows of each DAG before the bottleneck: the posterior is linear in it."""  # batch feature
-        parts = [cast(Tensor, self.encoder(part)) for part in self._parts(dags)]
+        parts = [self.encoder(part) for part in self._parts(dags)]
         return torch.cat(parts) if parts else self.mean.weight.new_zeros(0, self.mean.weight.shape[1])
 
     @torch.no_grad()
@@ -155,9 +155,8 @@ class VAE(nn.Module):
                 generator.manual_seed(seed)
         rules = self.task.rules if valid else None
         sampling = Sampling(greedy=greedy, copies=copies, rules=rules, generator=generator)
-        decoder = cast(Decoder, self.decoder)
-        size = max(decoder.rows_at_once(self.device) // copies, 64)
-        parts = [decoder.sample(part, sampling) for part in latents.split(size)] if len(latents) else []
+        size = max(self.decoder.rows_at_once(self.device) // copies, 64)
+        parts = [self.decoder.sample(part, sampling) for part in latents.split(size)] if len(latents) else []
         return DagBatch.cat(parts) if parts else self.task.batch([]).to(self.device)
 
     def sample(self, count: int, *, seed: int | None = None, greedy: bool = False, valid: bool = False) -> list[Dag]:
@@ -177,13 +176,12 @@ class VAE(nn.Module):
     @torch.no_grad()
     def reconstruction_nll(self, dags: Sequence[Dag] | DagBatch, latents: Tensor) -> Tensor:
         """-log p(G | z) of each DAG at its latent."""  # batch
-        decoder = cast(Decoder, self.decoder)
         latents = torch.as_tensor(latents, device=self.device, dtype=self.mean.weight.dtype)
         if len(dags) != latents.shape[0]:
             raise DvaeError(f"{len(dags)} DAGs need as many latents, not {latents.shape[0]}")
         parts, start = [], 0
         for part in self._parts(dags):
-            parts.append(decoder.nll(latents[start : start + len(part)], part))
+            parts.append(self.decoder.nll(latents[start : start + len(part)], part))
             start += len(part)
         return torch.cat(parts) if parts else latents.new_zeros(0)
 

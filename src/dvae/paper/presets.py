@@ -7,7 +7,7 @@ from typing import Any
 
 from dvae.config import check
 from dvae.errors import ConfigError
-from dvae.models import ModelConfig
+from dvae.models import model_config
 from dvae.paper.latent_figures import CostSize, PictureSize
 from dvae.paper.measurements import EvaluationSize, Fit, PredictionSize, WalkSize
 from dvae.paper.searches import SearchSize
@@ -92,7 +92,7 @@ def _recipes(
 ) -> tuple[Recipe, ...]:
     """The table's models; `model` and `training` hold for all, the table's own words go first."""
     return tuple(
-        Recipe(name, ModelConfig(**{"name": name, **model, **own}), TrainingConfig(**{**training, **own_training}))
+        Recipe(name, model_config(**{"name": name, **model, **own}), TrainingConfig(**{**training, **own_training}))
         for name, (own, own_training) in table.items()
     )
 

@@ -10,6 +10,7 @@ from typing import Any
 from dvae.config import from_mapping, to_mapping
 from dvae.errors import MissingError
 from dvae.files import read_json, write_json, write_text
+from dvae.models.migration import current
 from dvae.paper.figures import figures
 from dvae.paper.paper_data import ARCHITECTURES
 from dvae.paper.plan import stages_of
@@ -48,7 +49,7 @@ def read_plan(run: Path) -> Preset:
         raise MissingError(f"{run} holds no reproduction ({PLAN} is not there); make one with: dvae reproduce")
     mapping = read_json(path)
     assert isinstance(mapping, dict)
-    return from_mapping(Preset, mapping, str(path))
+    return from_mapping(Preset, current(mapping), str(path))
 
 
 def write_report(run: Path) -> Path:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dvae.config import to_mapping
 from dvae.errors import DvaeError
+from dvae.models.migration import format_1
 
 if TYPE_CHECKING:
     from dvae.paper.stage_store import Workshop
@@ -60,7 +61,7 @@ class Stage(ABC):
         settings = {
             "kind": self.kind,
             "version": self.version,
-            "settings": to_mapping(self),
+            "settings": format_1(to_mapping(self)),  # results of version 0.1.0 keep their keys
             "needs": [need.key for need in self.needs()],
         }
         text = json.dumps(settings, sort_keys=True, ensure_ascii=False)

@@ -11,6 +11,7 @@ from dvae.dag import DataSource
 from dvae.errors import ConfigError, FormatError, MissingError
 from dvae.files import write_text
 from dvae.models import ModelConfig
+from dvae.models.migration import current
 from dvae.training import TrainingConfig
 from dvae.training.config import CHANGEABLE
 
@@ -74,7 +75,7 @@ def config_file(path: str | Path) -> RunConfig:
     number = mapping.pop("format", 1)
     if number not in (1, FORMAT):
         raise FormatError(f"{path}: format {number!r} is not known here; a newer version of dvae wrote it")
-    return from_mapping(RunConfig, mapping, str(path))
+    return from_mapping(RunConfig, current(mapping) if number == 1 else mapping, str(path))
 
 
 def write_config(folder: Path, config: RunConfig) -> None:

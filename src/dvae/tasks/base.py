@@ -27,13 +27,15 @@ from dvae.tasks.vocabulary import END_INDEX, START_INDEX, Vocabulary
 class ModelHints:
     """What the paper found to fit this kind of DAG; the default of every model built for the task."""
 
-    aggregation: Literal["gated-sum", "gated-sum-position", "gated-sum-types"] = "gated-sum"
+    aggregation: str = "gated-sum"  # a name that `dvae.models.AGGREGATIONS` knows
     bidirectional: bool = False
-    readout: Literal["end", "sum", "both"] = "end"
+    readout: str = "end"  # a name that `dvae.models.READOUTS` knows
     edge_context: bool = False  # the edge network also sees h_0, and is half as wide
     graph_state: Literal["last", "sum"] = "last"
     end_edges: Literal["loose-ends", "sampled"] = "loose-ends"
     gcn_rounds: int = 3
+    dagnn_bidirectional: bool = False  # as published: on Bayesian networks only
+    node_order: Literal["given", "types", "canonical"] = "given"  # in which sequence encoders read (`node_order`)
     batch_size: int = 32
     epochs: int = 300
 

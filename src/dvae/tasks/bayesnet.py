@@ -70,6 +70,8 @@ class BayesNetTask(Task):
         edge_context=True,
         graph_state="sum",
         gcn_rounds=2,
+        dagnn_bidirectional=True,
+        node_order="types",
         batch_size=128,
         epochs=100,
     )

@@ -43,7 +43,7 @@ class GenericTask(Task):
         self.virtual_end = virtual_end
         self.sampled_end_edges = sampled_end_edges
         self.graph_rules = graph_rules or GraphRules()
-        self.hints = replace(ModelHints(), end_edges="sampled" if sampled_end_edges else "loose-ends")
+        self.hints = ModelHints(end_edges="sampled" if sampled_end_edges else "loose-ends", node_order="canonical")
 
     @classmethod
     def infer(cls, name: str, dags: Iterable[Dag], graph_rules: GraphRules | None = None) -> GenericTask:

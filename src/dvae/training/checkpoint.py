@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from dvae.errors import CheckpointError, MissingError
 from dvae.files import atomic_path
+from dvae.models.migration import current
 from dvae.models.storage import distinct_state, load_distinct_state
 
 FILE = "checkpoint.safetensors"
@@ -95,7 +96,7 @@ def normalised_settings(settings: Mapping[str, Any], number: int) -> dict[str, A
 
     Whoever renames or regroups settings of models (`settings["model"]`) or trainings translates old ones here.
     """
-    return dict(settings)
+    return current(settings) if number < FORMAT else dict(settings)
 
 
 def _comparable(one: object, other: object, number: int) -> object:

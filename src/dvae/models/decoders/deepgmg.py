@@ -20,18 +20,23 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dvae.dag import DagBatch
-from dvae.models.decoders.decisions import EndEdges, add_required, choose, draw_edges, finish
+from dvae.models.decoders.decisions import EndEdges, choose, draw_edges
+from dvae.models.decoders.sampler import GraphRows, Sampler, rows_within_budget
 from dvae.models.deepgmg import FoldedRound, GraphReadout, Neighbourhood, Rounds, SharedParts, propagated
 from dvae.models.kernels.aligned import AlignedLinear, aligned
 from dvae.models.kernels.precision import linear
-from dvae.models.parts import Sampling
-from dvae.tasks.vocabulary import END_INDEX, START_INDEX
+from dvae.models.parts import Plan, Sampling
+from dvae.models.settings import RoundsSettings
+from dvae.models.simultaneous import DEFAULT_ROUNDS
 
 STATIC_NODES = 16  # with room for all edges there are about max_nodes^2 propagations; real graphs need far fewer
 
 
 class DeepGmgDecoder(nn.Module):
-    """f_addnode, f_addedge and f_nodes are linear; `end_edges` as in `DvaeDecoder`."""
+    """Another edge? From which node? f_addnode, f_addedge and f_nodes are linear; `end_edges` as in `DvaeDecoder`."""
+
+    Settings = RoundsSettings
+    reference = "Li et al., 2018; Zhang et al., NeurIPS 2019"
 
     def __init__(
         self,
@@ -58,6 +63,18 @@ class DeepGmgDecoder(nn.Module):
         self.add_edge = AlignedLinear(hidden, 1, input_blocks=3, output_blocks=0)
         self.select_node = AlignedLinear(hidden, 1, input_blocks=2, output_blocks=0)
 
+    @classmethod
+    def build(cls, plan: Plan, settings: RoundsSettings) -> DeepGmgDecoder:
+        return cls(
+            SharedParts.of(plan),
+            num_types=plan.num_types,
+            max_nodes=plan.max_nodes,
+            hidden=plan.hidden,
+            latent=plan.latent,
+            rounds=settings.rounds or DEFAULT_ROUNDS,
+            end_edges=plan.hints.end_edges,
+        )
+
     def nll(self, latents: Tensor, batch: DagBatch) -> Tensor:
         """Every node's type and all edges are scored, the end node's too.
 
@@ -70,14 +87,14 @@ class DeepGmgDecoder(nn.Module):
             return latents.new_zeros(len(batch))
         rounds = self.folded()
         truth = _Truth.of(batch)
-        states = self._first(latents, batch.types[:, 0])
+        states = self.first(latents, batch.types[:, 0])
         before_types: list[Tensor] = []
         before_edges: list[Tensor] = []
         questions: list[tuple[int, int]] = []
         for node in range(1, nodes):
             states = propagated(rounds, states, truth.before_type(node, states.dtype))
             before_types.append(states)
-            states = self._with_node(states, batch.types[:, node])
+            states = self.with_node(states, batch.types[:, node])
             edges = node if static else int(truth.indegree[:, node].max())
             hoods = truth.before_edges(node, edges, states.dtype)
             for number in range(edges + 1):
@@ -115,43 +132,47 @@ class DeepGmgDecoder(nn.Module):
         return (loss + chosen * (asked & more)).sum(1)
 
     def folded(self) -> list[FoldedRound]:
+        """The rounds, ready for many uses."""
         return self.rounds.folded(self.parts.messages)
 
     def _is_static(self, device: torch.device) -> bool:
         """Shapes may follow the data on a CPU; on a GPU they are static, so that a step can be captured."""
         return device.type == "cuda" and self.static_shapes
 
-    def _first(self, latents: Tensor, types: Tensor) -> Tensor:
+    def first(self, latents: Tensor, types: Tensor) -> Tensor:
         """The start node; the latent takes the place of the state of the graph before it."""  # batch 1 hidden
         first: Tensor = self.parts.init(types, torch.tanh(self.start(latents)))
         return first[:, None]
 
-    def _type_scores(self, states: Tensor) -> Tensor:
+    def type_scores(self, states: Tensor) -> Tensor:
+        """The type of the next node."""  # batch type
         scores: Tensor = self.add_vertex(self.parts.readout(states))
         return scores
 
-    def _with_node(self, states: Tensor, types: Tensor) -> Tensor:
+    def with_node(self, states: Tensor, types: Tensor) -> Tensor:
+        """The states with that of a new node."""  # batch node hidden
         return torch.cat([states, self.parts.init(types, self.readout_init(states))[:, None]], 1)
 
-    def _edge_score(self, states: Tensor) -> Tensor:
+    def edge_score(self, states: Tensor) -> Tensor:
         """Whether the newest node gets another edge."""  # batch
         score: Tensor = self.add_edge(torch.cat([self.parts.readout(states), states[:, -1]], 1))
         return score.squeeze(1)
 
-    def _node_scores(self, states: Tensor) -> Tensor:
+    def node_scores(self, states: Tensor) -> Tensor:
         """Which older node the edge comes from."""  # batch source
         newest = states[:, -1:].expand_as(states[:, :-1])
         scores: Tensor = self.select_node(torch.cat([states[:, :-1], newest], 2))
         return scores.squeeze(2)
 
     def rows_at_once(self, device: torch.device) -> int:
-        budget = (1 << 25) if device.type == "cpu" else (1 << 33)
-        return max(16, budget // (4 * self.max_nodes * 16 * self.width))
+        return rows_within_budget(device, self.max_nodes * 16 * self.width)
 
     @torch.no_grad()
     def sample(self, latents: Tensor, sampling: Sampling) -> DagBatch:
         latents = latents.repeat_interleave(sampling.copies, 0)
-        parts = [_Sampler(self, part, sampling).run() for part in latents.split(self.rows_at_once(latents.device))]
+        parts = [
+            _DeepGmgSampler(self, part, sampling).run() for part in latents.split(self.rows_at_once(latents.device))
+        ]
         return DagBatch.cat(parts)
 
 
@@ -190,65 +211,38 @@ class _Truth(NamedTuple):
         return Neighbourhood.of(graphs, self.asked(torch.full_like(number, node), number).mT)
 
 
-class _Sampler:
-    """One run of the generative process, a decision at a time, all graphs in step."""
+class _DeepGmgSampler(Sampler[GraphRows]):
+    """A decision at a time, all graphs in step. Copies of a latent are rows of their own."""
 
     def __init__(self, decoder: DeepGmgDecoder, latents: Tensor, sampling: Sampling) -> None:
+        rows = GraphRows(latents.shape[0], 1, decoder.max_nodes, latents.device)
+        super().__init__(rows, decoder.max_nodes, sampling, decoder.end_edges)
         self.decoder = decoder
-        self.sampling = sampling
         self.rounds = decoder.folded()
-        count, nodes, device = latents.shape[0], decoder.max_nodes, latents.device
-        self.types = torch.full((count, nodes), START_INDEX, device=device)
-        self.adjacency = torch.zeros(count, nodes, nodes, dtype=torch.bool, device=device)
-        self.num_nodes = torch.zeros(count, dtype=torch.int64, device=device)  # 0 while unfinished
-        self.states = decoder._first(latents, self.types[:, 0])
+        self.states = decoder.first(latents, rows.types[:, 0])
 
-    def run(self) -> DagBatch:
-        for node in range(1, self.decoder.max_nodes):
-            unfinished = self.num_nodes == 0
-            if not unfinished.any():
-                break
-            self.states = self._propagated(node)
-            types = self._types(node)
-            self.states = self.decoder._with_node(self.states, types)
-            self.types[:, node] = torch.where(unfinished, types, 0)
-            ended = types == END_INDEX
-            growing = unfinished & ~(ended & (self.decoder.end_edges == "loose-ends"))
-            self._edges(node, growing)
-            finish(self.types, self.adjacency, self.num_nodes, node)
-        return DagBatch(self.types, self.adjacency, self.num_nodes)
+    def type_scores(self, position: int) -> Tensor:
+        self.states = self._propagated(position)
+        return self.decoder.type_scores(self.states)
 
-    def _types(self, node: int) -> Tensor:
-        if node == self.decoder.max_nodes - 1:
-            return torch.full_like(self.num_nodes, END_INDEX)
-        scores = self.decoder._type_scores(self.states)
-        if self.sampling.rules is not None:
-            allowed = self.sampling.rules.allowed_types(self.types[:, :node], self.decoder.num_types)
-            finished = self.num_nodes > 0  # nothing may be allowed there, and nothing is asked
-            scores = scores.masked_fill(~allowed & ~finished[:, None], -torch.inf)
-        return choose(scores, self.sampling)
-
-    def _edges(self, node: int, growing: Tensor) -> None:
-        """Predecessors of the newest node, one by one, until no more is wanted; then those the rules demand."""
-        asked = growing
-        for _ in range(node + 1):
+    def write_edges(self, position: int) -> None:
+        """Predecessors of the newest node, one by one, until no more is wanted."""
+        rows, decoder = self.rows, self.decoder
+        self.states = decoder.with_node(self.states, rows.types[:, position])
+        asked = rows.growing
+        for _ in range(position + 1):
             if not asked.any():
                 break
-            self._advance(node, asked)  # also before an answer that is known: so it was learned
-            chosen = self.adjacency[:, :node, node]
+            # Also before an answer that is known: so it was learned.
+            self.states = torch.where(asked[:, None, None], self._propagated(position + 1), self.states)
+            chosen = rows.adjacency[:, :position, position]
             asked = asked & ~chosen.all(1)
-            score = self.decoder._edge_score(self.states)
-            asked = asked & draw_edges(score, self.sampling)
-            scores = self.decoder._node_scores(self.states)
+            asked = asked & draw_edges(decoder.edge_score(self.states), self.sampling)
+            scores = decoder.node_scores(self.states)
             source = choose(scores.masked_fill(chosen & asked[:, None], -torch.inf), self.sampling)
-            rows = asked.nonzero().squeeze(1)
-            self.adjacency[rows, source[rows], node] = True
-        if self.sampling.rules is not None:
-            add_required(self.adjacency, growing, self.sampling.rules, node)
-
-    def _advance(self, node: int, which: Tensor) -> None:
-        self.states = torch.where(which[:, None, None], self._propagated(node + 1), self.states)
+            drawn = asked.nonzero().squeeze(1)
+            rows.adjacency[drawn, source[drawn], position] = True
 
     def _propagated(self, nodes: int) -> Tensor:
-        graphs = self.adjacency[:, :nodes, :nodes].to(self.states.dtype)
+        graphs = self.rows.adjacency[:, :nodes, :nodes].to(self.states.dtype)
         return propagated(self.rounds, self.states, Neighbourhood.of(graphs))

@@ -7,38 +7,48 @@ its decisions one after another; it takes each for all latents at once.
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from dvae.dag import DagBatch
-from dvae.models.aggregation import Aggregation
-from dvae.models.decoders.decisions import EndEdges, choose, draw_edges, finish
+from dvae.models.decoders.decisions import EndEdges
+from dvae.models.decoders.dvae_sampler import DvaeSampler
 from dvae.models.decoders.edge_scores import all_scores, listed_scores
 from dvae.models.decoders.plan import CompactPlan, DensePlan
-from dvae.models.decoders.rows import Rows
+from dvae.models.decoders.sampler import rows_within_budget
 from dvae.models.kernels.aligned import AlignedLinear, aligned
 from dvae.models.kernels.gru import GruUpdate
 from dvae.models.kernels.precision import linear
-from dvae.models.kernels.sweep import family_signature, share_equal
-from dvae.models.parts import Sampling
-from dvae.tasks.vocabulary import END_INDEX, START_INDEX
+from dvae.models.kernels.shares import family_signature, share_equal
+from dvae.models.parts import Aggregation, Plan, Sampling
+from dvae.models.settings import AggregationSettings, EdgeSettings
 
 DENSE_NODES = 64  # for larger graphs a state a decision is too many, even on a GPU
 
 GraphState = Literal["last", "sum"]
 
 
+@dataclass(frozen=True)
+class DvaeDecoderSettings(AggregationSettings, EdgeSettings):
+    """The aggregation, and the width of f_add_edge: 4 times hidden, with `edge_context` once, as published."""
+
+
 class DvaeDecoder(nn.Module):
-    """f_add_vertex and f_add_edge are two-layer networks with ReLU.
+    """Node by node, edges in reverse order; f_add_vertex and f_add_edge are two-layer networks with ReLU.
 
     - graph_state "last": the state of the newest node (eq. in 3.2, step 1); "sum": of all nodes so far (BN).
     - edge_context: f_add_edge also sees h_0 (the original code for BN).
     - end_edges "loose-ends": the end node takes exactly the nodes without successors (step 2); "sampled": it chooses
       its edges like any node and then takes the loose ends too, for data where the end has other predecessors.
     """
+
+    Settings = DvaeDecoderSettings
+    aggregates = True
+    reference = "Zhang et al., NeurIPS 2019"
 
     def __init__(
         self,
@@ -66,9 +76,13 @@ class DvaeDecoder(nn.Module):
         self.vertex_first = AlignedLinear(hidden, 2 * hidden)
         self.vertex_second = AlignedLinear(2 * hidden, num_types, output_blocks=0)
         self.edge_context = edge_context
-        self.static_shapes = max_nodes <= DENSE_NODES
+        self.static_shapes = aggregation.static_shapes and max_nodes <= DENSE_NODES
         self.edge_first = AlignedLinear(hidden, edge_width, input_blocks=3 if edge_context else 2)
         self.edge_second = AlignedLinear(edge_width, 1, output_blocks=0)
+
+    @classmethod
+    def build(cls, plan: Plan, settings: DvaeDecoderSettings) -> DvaeDecoder:
+        return cls(plan.shared_aggregation, plan.update(), **sizes(plan, settings))
 
     def nll(self, latents: Tensor, batch: DagBatch) -> Tensor:
         """The last node's type and all edges into the end node are scored, as in the original."""
@@ -79,7 +93,7 @@ class DvaeDecoder(nn.Module):
 
     def _type_nll(self, states: Tensor, batch: DagBatch) -> Tensor:
         graph_states = states[:, :-1] if self.graph_state == "last" else states.cumsum(1)[:, :-1]
-        scores = self._vertex_scores(graph_states.flatten(0, 1))
+        scores = self.type_scores(graph_states.flatten(0, 1))
         truth = batch.types[:, 1:]
         nll = functional.cross_entropy(scores, truth.flatten(), reduction="none").view(truth.shape)
         return (nll * batch.node_mask()[:, 1:]).sum(1)
@@ -98,8 +112,8 @@ class DvaeDecoder(nn.Module):
         between = self.update(plan.row_types.flatten(), sums.flatten(0, 1), table)
         scores = all_scores(
             self._source_part(states, start),
-            self._target_part(self.update.without_message(table)),
-            self._target_part(between).unflatten(0, plan.row_types.shape),
+            self.target_part(self.update.without_message(table)),
+            self.target_part(between).unflatten(0, plan.row_types.shape),
             self.edge_second.weight[0],
             batch.types[:, 1:],
             plan.row_source,
@@ -126,7 +140,7 @@ class DvaeDecoder(nn.Module):
         finals = states.flatten(0, 1)[plan.finals]
         if not self.aggregation.depends_on_types_only:
             between = self.update(types, sums, table)
-            return self._target_part(torch.cat([untouched, between, finals])), plan.pair_state
+            return self.target_part(torch.cat([untouched, between, finals])), plan.pair_state
         # States depend on a node's type and its parents' alone: equal families of the whole batch once.
         family = family_signature(batch.types, plan.membership, plan.row_types).flatten()[plan.kept]
         final_family = family_signature(batch.types, batch.adjacency.mT, batch.types).flatten()[plan.finals]
@@ -135,9 +149,10 @@ class DvaeDecoder(nn.Module):
         between = self.update(types[inner.representative], sums[inner.representative], table)
         distinct = torch.cat([between[inner.member], finals])[share.representative]
         moved = torch.cat([torch.arange(self.num_types, device=batch.device), self.num_types + share.member])
-        return self._target_part(torch.cat([untouched, distinct])), moved[plan.pair_state]
+        return self.target_part(torch.cat([untouched, distinct])), moved[plan.pair_state]
 
-    def _vertex_scores(self, graph_states: Tensor) -> Tensor:
+    def type_scores(self, graph_states: Tensor) -> Tensor:
+        """f_add_vertex."""  # row hidden -> row type
         scores: Tensor = self.vertex_second(torch.relu(self.vertex_first(graph_states)))
         return scores
 
@@ -149,145 +164,34 @@ class DvaeDecoder(nn.Module):
             part = part + linear(start, weight[:, 2 * self.width :])[:, None]
         return part
 
-    def _target_part(self, states: Tensor) -> Tensor:
+    def target_part(self, states: Tensor) -> Tensor:
+        """The first layer's product with the state of the node that the edge leads to."""  # row hidden -> row width
         return linear(states, self.edge_first.weight[:, self.width : 2 * self.width])
 
     def rows_at_once(self, device: torch.device) -> int:
-        per_row = 4 * self.max_nodes * (self.edge_first.bias.shape[0] + 2 * self.width)
-        budget = (1 << 25) if device.type == "cpu" else (1 << 33)
-        return max(16, budget // per_row)
+        return rows_within_budget(device, self.max_nodes * (self.edge_first.bias.shape[0] + 2 * self.width))
 
     @torch.no_grad()
     def sample(self, latents: Tensor, sampling: Sampling) -> DagBatch:
-        return _Sampler(self, latents, sampling).run()
+        return DvaeSampler(self, latents, sampling).run()
+
+
+def sizes(plan: Plan, settings: DvaeDecoderSettings) -> dict[str, Any]:
+    """What the decoders of D-VAE and D-VAE (SMP) are built with."""
+    hints = plan.hints
+    return {
+        "num_types": plan.num_types,
+        "max_nodes": plan.max_nodes,
+        "hidden": plan.hidden,
+        "latent": plan.latent,
+        "edge_width": settings.edge_width or plan.hidden * (1 if hints.edge_context else 4),
+        "edge_context": hints.edge_context,
+        "graph_state": hints.graph_state,
+        "end_edges": hints.end_edges,
+    }
 
 
 def _edge_loss(scores: Tensor, edge: Tensor, counts: Tensor | None = None) -> Tensor:
     """-log p of each decision; decisions that do not count cost nothing."""
     weight = None if counts is None else counts.to(scores.dtype)
     return functional.binary_cross_entropy_with_logits(scores, edge.to(scores.dtype), weight=weight, reduction="none")
-
-
-class _Sampler:
-    """One run of the generative process over many latents; a decision at a time, all graphs at once."""
-
-    def __init__(self, decoder: DvaeDecoder, latents: Tensor, sampling: Sampling) -> None:
-        self.decoder = decoder
-        self.sampling = sampling
-        self.nodes = decoder.max_nodes
-        self.table = decoder.update.table()
-        untouched = decoder.update.without_message(self.table)
-        self.untouched_targets = decoder._target_part(untouched)  # type width
-        self.untouched_states = untouched
-        count, device = latents.shape[0], latents.device
-        rows = Rows(count, sampling.copies, device)
-        start = torch.tanh(decoder.start(latents))
-        types = torch.full((count,), START_INDEX, device=device)
-        state = decoder.update(types, start, self.table)
-        rows["types"] = torch.zeros(count, self.nodes, dtype=torch.int64, device=device)
-        rows["adjacency"] = torch.zeros(count, self.nodes, self.nodes, dtype=torch.bool, device=device)
-        rows["num_nodes"] = torch.zeros(count, dtype=torch.int64, device=device)  # 0 while unfinished
-        rows["graph_state"] = state
-        rows["messages"] = latents.new_zeros(count, self.nodes, decoder.width)
-        rows["sources"] = latents.new_zeros(count, self.nodes, decoder.edge_first.bias.shape[0])
-        if decoder.edge_context:
-            rows["context"] = linear(start, decoder.edge_first.weight[:, 2 * decoder.width :])
-        self.rows = rows
-        self._remember(0, types, state, torch.arange(count, device=device))
-
-    def run(self) -> DagBatch:
-        for position in range(1, self.nodes):
-            types = self._choose_types(position)
-            open_rows = (self.rows["num_nodes"] == 0).nonzero().squeeze(1)
-            if len(open_rows) == 0:
-                break
-            self.rows["types"][open_rows, position] = types[open_rows]
-            ended = types == END_INDEX
-            ends_freely = self.decoder.end_edges == "loose-ends"
-            ended[self.rows["num_nodes"] > 0] = False
-            growing = (self.rows["num_nodes"] == 0) & ~(ended & ends_freely)
-            self._choose_edges(position, types, growing)
-            finish(self.rows["types"], self.rows["adjacency"], self.rows["num_nodes"], position)
-        rows = self.rows
-        batch = DagBatch(rows["types"], rows["adjacency"], rows["num_nodes"])
-        return batch.select(rows.row_of)
-
-    def _choose_types(self, position: int) -> Tensor:
-        """The type of the next node of every row, after branching; finished rows get the end type."""
-        rows, sampling = self.rows, self.sampling
-        finished = rows["num_nodes"] > 0
-        if position == self.nodes - 1:
-            return torch.full_like(rows["num_nodes"], END_INDEX)
-        scores = self.decoder._vertex_scores(rows["graph_state"])
-        if sampling.rules is not None:
-            allowed = sampling.rules.allowed_types(rows["types"][:, :position], self.decoder.num_types)
-            scores = scores.masked_fill(~allowed, -torch.inf)
-        choice = choose(scores, sampling, rows.row_of)
-        choice[finished[rows.row_of]] = END_INDEX
-        return rows.branch(choice)
-
-    def _choose_edges(self, position: int, types: Tensor, growing: Tensor) -> None:
-        """Edges from position - 1 down to 0, the state of the new node kept up to date (step 4)."""
-        rows, sampling, decoder = self.rows, self.sampling, self.decoder
-        rows["growing"] = growing
-        rows["new_type"] = types
-        rows["incoming"] = rows["graph_state"].new_zeros(rows.count, decoder.width)
-        rows["state"] = self.untouched_states[types]
-        rows["target"] = self.untouched_targets[types]
-        for source in reversed(range(position)):
-            wide = rows["sources"][:, source] + rows["target"]
-            if decoder.edge_context:
-                wide += rows["context"]
-            scores = wide.relu_() @ decoder.edge_second.weight[0] + decoder.edge_second.bias
-            edge = draw_edges(scores[rows.row_of], sampling)
-            if sampling.rules is not None:
-                connected = rows["adjacency"][:, source + 1 : position, position].any(1)
-                edge |= sampling.rules.required_edge(source, position, connected)[rows.row_of]
-            edge &= rows["growing"][rows.row_of]
-            edge_rows = rows.branch(edge.to(torch.int64)).bool()
-            rows["adjacency"][:, source, position] = edge_rows
-            changed = edge_rows.nonzero().squeeze(1)
-            if len(changed):
-                self._receive(source, changed, position)
-        grown = rows["growing"].nonzero().squeeze(1)
-        self._remember(position, rows["new_type"], rows["state"], grown)
-
-    def _receive(self, source: int, changed: Tensor, position: int) -> None:
-        """Adds the message of `source` to the new node of the rows `changed`."""
-        rows, decoder = self.rows, self.decoder
-        everything = len(changed) == rows.count
-        pick = slice(None) if everything else changed
-        incoming = rows["incoming"][pick] + rows["messages"][pick, source]
-        rows["incoming"][pick] = incoming
-        types = rows["new_type"][pick]
-        member: Tensor | None = None
-        if decoder.aggregation.depends_on_types_only:
-            parents = rows["adjacency"][pick, :, position][:, None]
-            share = share_equal(family_signature(rows["types"][pick], parents, types[:, None])[:, 0])
-            incoming, types, member = (
-                incoming[share.representative],
-                types[share.representative],
-                share.member,
-            )
-        state = decoder.update(types, incoming, self.table)
-        rows["state"][pick] = state if member is None else state[member]
-        if source > 0:
-            target = decoder._target_part(state)
-            rows["target"][pick] = target if member is None else target[member]
-
-    def _remember(self, position: int, types: Tensor, states: Tensor, grown: Tensor) -> None:
-        """What later decisions need of the node at `position`."""
-        rows, decoder = self.rows, self.decoder
-        if position >= self.nodes - 2 and decoder.end_edges == "loose-ends":
-            return  # only the end node can follow, and it asks for nothing
-        everything = len(grown) == rows.count
-        pick = slice(None) if everything else grown
-        state = states[pick]
-        if position > 0:
-            if decoder.graph_state == "last":
-                rows["graph_state"][pick] = state
-            else:
-                rows["graph_state"][pick] += state
-        rows["messages"][pick, position] = decoder.aggregation.message(types[pick], state, position)
-        weight = decoder.edge_first.weight[:, : decoder.width]
-        rows["sources"][pick, position] = linear(state, weight, decoder.edge_first.bias)

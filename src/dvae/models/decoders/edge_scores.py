@@ -114,7 +114,7 @@ class _AllScores(torch.autograd.Function):
         sources_grad[:, :-1] += near_grad
         weight_grad = _typed_weight_grad.when(ctx.static)(before, types, table, near)
         weight_grad = weight_grad + _weight_grad.when(ctx.static)(sources, source_of, targets, far)
-        table_grad = scatter_rows(near_grad, types, table.shape[0])
+        table_grad = scatter_rows(near_grad.flatten(0, 1), types.flatten(), table.shape[0])
         return sources_grad, table_grad, far_grad, weight_grad, None, None, None
 
 

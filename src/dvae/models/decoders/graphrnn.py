@@ -13,21 +13,28 @@ from torch.nn import functional
 from dvae.dag import DagBatch
 from dvae.models.decoders.decisions import EndEdges, draw_edges
 from dvae.models.decoders.dvae import DENSE_NODES
-from dvae.models.decoders.growth import grow, start_rows
-from dvae.models.decoders.svae import type_nll
+from dvae.models.decoders.rows import RowTensor
+from dvae.models.decoders.sampler import GraphRows, Sampler, rows_within_budget
+from dvae.models.decoders.svae import string_sizes, type_nll
 from dvae.models.features import NodeFeatures
 from dvae.models.kernels.aligned import AlignedLinear, aligned
 from dvae.models.kernels.recurrent import Recurrence
 from dvae.models.node_strings import NodeStrings, predecessor_bits
-from dvae.models.parts import Sampling
+from dvae.models.parts import Plan, Sampling
+from dvae.models.settings import EdgeSettings
 
 
 class GraphRnnDecoder(nn.Module):
-    """The node state starts from relu(linear(z)) and receives the previous node's string, the first time zeros.
+    """Node strings, bit by bit.
+
+    The node state starts from relu(linear(z)) and receives the previous node's string, the first time zeros.
 
     The edge state starts from the node state and receives the previous bit, the first time a zero; bits come in the
     order of the nodes. As in S-VAE the likelihood scores all max_nodes - 1 bits of every node.
     """
+
+    Settings = EdgeSettings
+    reference = "You et al., ICML 2018; Zhang et al., NeurIPS 2019"
 
     def __init__(
         self,
@@ -54,6 +61,10 @@ class GraphRnnDecoder(nn.Module):
         self.vertex_second = AlignedLinear(hidden, num_types)
         self.edge_first = AlignedLinear(hidden, edge_width)
         self.edge_second = AlignedLinear(edge_width, 1, output_blocks=0)
+
+    @classmethod
+    def build(cls, plan: Plan, settings: EdgeSettings) -> GraphRnnDecoder:
+        return cls(plan.features, **string_sizes(plan, settings))
 
     def nll(self, latents: Tensor, batch: DagBatch) -> Tensor:
         strings = self.strings(batch, latents.dtype)
@@ -94,52 +105,53 @@ class GraphRnnDecoder(nn.Module):
 
     @torch.no_grad()
     def sample(self, latents: Tensor, sampling: Sampling) -> DagBatch:
-        return _Writer(self, latents, sampling).run()
+        return _GraphRnnSampler(self, latents, sampling).run()
 
     def rows_at_once(self, device: torch.device) -> int:
-        per_row = 4 * 12 * self.width
-        budget = (1 << 25) if device.type == "cpu" else (1 << 33)
-        return max(16, budget // per_row)
+        return rows_within_budget(device, 12 * self.width)
 
 
-class _Writer:
+class _GraphRnnRows(GraphRows):
+    state = RowTensor()  # row hidden: of the node-level GRU
+    edge_state = RowTensor()  # row hidden: of the edge-level GRU
+    bit = RowTensor()  # row: what it wrote last
+
+
+class _GraphRnnSampler(Sampler[_GraphRnnRows]):
     """Copies of a latent share their rows until a decision separates them."""
 
     def __init__(self, decoder: GraphRnnDecoder, latents: Tensor, sampling: Sampling) -> None:
+        rows = _GraphRnnRows(latents.shape[0], sampling.copies, decoder.max_nodes, latents.device)
+        super().__init__(rows, decoder.max_nodes, sampling, decoder.end_edges)
         self.decoder = decoder
-        self.sampling = sampling
         self.bit_gates = decoder.edge_gru.bit_gates()
-        self.rows = start_rows(latents.shape[0], sampling.copies, decoder.max_nodes, latents.device)
-        self.rows["state"] = torch.relu(decoder.start(latents))
-
-    def run(self) -> DagBatch:
-        return grow(self.rows, self, self.sampling, self.decoder.end_edges)
+        rows.state = torch.relu(decoder.start(latents))
 
     def type_scores(self, position: int) -> Tensor:
         """After a step of the node-level GRU."""
         rows, gru = self.rows, self.decoder.gru
-        state = rows["state"]
+        state = rows.state
         if position == 1:
             gates = gru.bias_ih.expand(rows.count, -1)
         else:
             before = position - 1
-            strings = self.decoder.strings.join(rows["types"][:, before], rows["adjacency"][:, :, before], state.dtype)
+            strings = self.decoder.strings.join(rows.types[:, before], rows.adjacency[:, :, before], state.dtype)
             gates = gru.input_gates(strings)
-        rows["state"] = gru.step(gates, state)
-        return self.decoder.type_scores(rows["state"])
+        rows.state = gru.step(gates, state)
+        return self.decoder.type_scores(rows.state)
 
     def write_edges(self, position: int) -> None:
         """One bit after the other, from the start on; bits at and after `position` have nothing to decide."""
         rows, decoder = self.rows, self.decoder
-        rows["edge_state"] = rows["state"].clone()
-        rows["bit"] = torch.zeros_like(rows["num_nodes"])
+        rows.edge_state = rows.state.clone()
+        rows.bit = torch.zeros_like(rows.num_nodes)
         for source in range(position):
-            picked = rows["growing"].nonzero().squeeze(1)
+            picked = rows.growing.nonzero().squeeze(1)
             pick = slice(None) if len(picked) == rows.count else picked
-            state = decoder.edge_gru.step(self.bit_gates[rows["bit"][pick]], rows["edge_state"][pick])
-            rows["edge_state"][pick] = state
+            state = decoder.edge_gru.step(self.bit_gates[rows.bit[pick]], rows.edge_state[pick])
+            rows.edge_state[pick] = state
             scores = state.new_zeros(rows.count)
             scores[pick] = decoder.edge_scores(state)
-            edge = draw_edges(scores[rows.row_of], self.sampling) & rows["growing"][rows.row_of]
-            rows["bit"] = rows.branch(edge.long())
-            rows["adjacency"][:, source, position] = rows["bit"].bool()
+            edge = draw_edges(scores[rows.row_of], self.sampling) & rows.growing[rows.row_of]
+            rows.bit = rows.branch(edge.long())
+            rows.adjacency[:, source, position] = rows.bit.bool()

@@ -9,28 +9,48 @@ With teacher forcing all outputs come from one pass.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from dvae.dag import DagBatch
 from dvae.models.decoders.decisions import EndEdges, draw_edges
-from dvae.models.decoders.growth import grow, start_rows
+from dvae.models.decoders.sampler import GraphRows, Sampler, rows_within_budget
 from dvae.models.features import NodeFeatures
 from dvae.models.kernels.aligned import uniform
 from dvae.models.kernels.gru import rows_of
-from dvae.models.parts import Sampling
-from dvae.models.transformer import HEADS, Block, NodeTokens, fitted, plain_linear
+from dvae.models.parts import Plan, Sampling
+from dvae.models.settings import EdgeSettings
+from dvae.models.transformer import (
+    DEFAULT_LAYERS,
+    HEADS,
+    Block,
+    NodeTokens,
+    TransformerSettings,
+    fitted,
+    plain_linear,
+)
+
+
+@dataclass(frozen=True)
+class PaceDecoderSettings(TransformerSettings, EdgeSettings):
+    """The Transformer's settings, and the width of the edge head: 4 times the attention's by default."""
 
 
 class PaceDecoder(nn.Module):
-    """Both heads are two-layer networks with ReLU; the edge head's first layer is split into its three inputs.
+    """Node by node from a Transformer.
+
+    Both heads are two-layer networks with ReLU; the edge head's first layer is split into its three inputs.
 
     `end_edges` as in `DvaeDecoder`: "loose-ends" gives the end node exactly the nodes without successors, "sampled"
     lets it choose edges first. The likelihood scores all types and edges, those of the end node too, as there.
     """
 
+    Settings = PaceDecoderSettings
     static_shapes = True
+    reference = "Dong et al., ICML 2022"
 
     def __init__(
         self, features: NodeFeatures, *, num_types: int, max_nodes: int, latent: int, width: int, layers: int,
@@ -50,6 +70,20 @@ class PaceDecoder(nn.Module):
         self.edge_target = plain_linear(width, edge_width)
         self.edge_type = nn.Parameter(uniform(edge_width, features.width, bound=features.width**-0.5))
         self.edge_second = plain_linear(edge_width, 1)
+
+    @classmethod
+    def build(cls, plan: Plan, settings: PaceDecoderSettings) -> PaceDecoder:
+        return cls(
+            plan.features,
+            num_types=plan.num_types,
+            max_nodes=plan.max_nodes,
+            latent=plan.latent,
+            width=settings.attention_width,
+            layers=settings.layers or DEFAULT_LAYERS,
+            dropout=settings.dropout,
+            edge_width=settings.edge_width or 4 * settings.attention_width,
+            end_edges=plan.hints.end_edges,
+        )
 
     def nll(self, latents: Tensor, batch: DagBatch) -> Tensor:
         batch = fitted(batch, self.max_nodes)
@@ -95,37 +129,32 @@ class PaceDecoder(nn.Module):
 
     def rows_at_once(self, device: torch.device) -> int:
         width = self.edge_source.weight.shape[0] + 16 * self.edge_source.weight.shape[1]
-        per_row = 4 * self.max_nodes * (width + HEADS * self.max_nodes)
-        budget = (1 << 25) if device.type == "cpu" else (1 << 33)
-        return max(16, budget // per_row)
+        return rows_within_budget(device, self.max_nodes * (width + HEADS * self.max_nodes))
 
     @torch.no_grad()
     def sample(self, latents: Tensor, sampling: Sampling) -> DagBatch:
         repeated = latents.repeat_interleave(sampling.copies, 0)
         parts = repeated.split(self.rows_at_once(latents.device))
-        return DagBatch.cat([_Writer(self, part, sampling).run() for part in parts])
+        return DagBatch.cat([_PaceSampler(self, part, sampling).run() for part in parts])
 
 
-class _Writer:
+class _PaceSampler(Sampler[GraphRows]):
     """Every step computes the outputs of all nodes so far, of all graphs at once."""
 
     def __init__(self, decoder: PaceDecoder, latents: Tensor, sampling: Sampling) -> None:
+        rows = GraphRows(latents.shape[0], 1, decoder.max_nodes, latents.device)
+        super().__init__(rows, decoder.max_nodes, sampling, decoder.end_edges)
         self.decoder = decoder
-        self.sampling = sampling
         self.memory = decoder.remember(latents)
         self.outputs = self.memory[:, :0]
-        self.rows = start_rows(latents.shape[0], 1, decoder.max_nodes, latents.device)
-
-    def run(self) -> DagBatch:
-        return grow(self.rows, self, self.sampling, self.decoder.end_edges)
 
     def type_scores(self, position: int) -> Tensor:
-        types, adjacency = self.rows["types"][:, :position], self.rows["adjacency"][:, :position, :position]
+        types, adjacency = self.rows.types[:, :position], self.rows.adjacency[:, :position, :position]
         self.outputs = self.decoder.outputs(self.memory, types, adjacency)
         return self.decoder.type_scores(self.outputs[:, -1])
 
     def write_edges(self, position: int) -> None:
-        types = self.rows["types"][:, position, None]
+        types = self.rows.types[:, position, None]
         scores = self.decoder.edge_scores(self.outputs, self.outputs[:, -1:], types)[:, 0]
-        edges = draw_edges(scores, self.sampling) & self.rows["growing"][:, None]
-        self.rows["adjacency"][:, :position, position] = edges
+        edges = draw_edges(scores, self.sampling) & self.rows.growing[:, None]
+        self.rows.adjacency[:, :position, position] = edges

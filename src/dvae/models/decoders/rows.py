@@ -11,6 +11,23 @@ import torch
 from torch import Tensor
 
 
+class RowTensor:
+    """A working tensor of `Rows`, one row for every row in use; to be declared in the class."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, rows: Rows, owner: type) -> Tensor:
+        return rows.tensors[self.name][: rows.count]
+
+    def __set__(self, rows: Rows, values: Tensor) -> None:
+        """Replaces the tensor; there may be room for more rows than are in use."""
+        if rows.capacity > values.shape[0]:
+            room = values.new_zeros(rows.capacity - values.shape[0], *values.shape[1:])
+            values = torch.cat([values, room])
+        rows.tensors[self.name] = values
+
+
 class Rows:
     """Working tensors whose axis 0 is the row. `row_of` maps each particle to its row."""
 
@@ -20,16 +37,6 @@ class Rows:
         self.shared = copies > 1
         self.row_of = torch.arange(num_rows, device=device).repeat_interleave(copies)
         self.tensors: dict[str, Tensor] = {}
-
-    def __getitem__(self, name: str) -> Tensor:
-        return self.tensors[name][: self.count]
-
-    def __setitem__(self, name: str, values: Tensor) -> None:
-        """Replaces a tensor, which must have a row for every row in use."""
-        if self.capacity > values.shape[0]:
-            room = values.new_zeros(self.capacity - values.shape[0], *values.shape[1:])
-            values = torch.cat([values, room])
-        self.tensors[name] = values
 
     def branch(self, outcome: Tensor) -> Tensor:
         """Separates particles of one row that had different outcomes; returns the outcome of every row."""

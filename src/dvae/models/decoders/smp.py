@@ -13,61 +13,81 @@ the start knows nothing of the latent.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from dvae.dag import DagBatch
-from dvae.models.aggregation import Aggregation
-from dvae.models.decoders.dvae import DvaeDecoder, _Sampler
-from dvae.models.encoders.smp import in_rounds
+from dvae.models.decoders.dvae import DvaeDecoder, DvaeDecoderSettings, sizes
+from dvae.models.decoders.dvae_sampler import DvaeRows, DvaeSampler
+from dvae.models.decoders.rows import RowTensor
 from dvae.models.kernels.gru import GruUpdate
-from dvae.models.parts import Sampling
-from dvae.models.simultaneous import Simultaneous
+from dvae.models.parts import Aggregation, Plan, Sampling
+from dvae.models.settings import RoundsSettings
+from dvae.models.simultaneous import DEFAULT_ROUNDS, Simultaneous
+
+
+@dataclass(frozen=True)
+class SmpDecoderSettings(DvaeDecoderSettings, RoundsSettings):
+    """Those of D-VAE's decoder, and the number of rounds."""
 
 
 class SmpDecoder(DvaeDecoder):
     """D-VAE's networks over states of simultaneous message passing."""
 
+    Settings: type[DvaeDecoderSettings] = SmpDecoderSettings
+    reference = "Zhang et al., NeurIPS 2019, table 3"
+
     def __init__(self, aggregation: Aggregation, update: GruUpdate, *, rounds: int, **sizes: Any) -> None:
-        super().__init__(in_rounds(aggregation, rounds), update, **sizes)
+        super().__init__(Simultaneous(aggregation, rounds), update, **sizes)
+        self.rounds = rounds
+
+    @classmethod
+    def build(cls, plan: Plan, settings: SmpDecoderSettings) -> SmpDecoder:  # type: ignore[override]
+        rounds = settings.rounds or DEFAULT_ROUNDS
+        return cls(plan.shared_aggregation, plan.update(), rounds=rounds, **sizes(plan, settings))
 
     @torch.no_grad()
     def sample(self, latents: Tensor, sampling: Sampling) -> DagBatch:
         if self.aggregation.depends_on_types_only:  # a sweep and any number of rounds are the same
             return super().sample(latents, sampling)
-        return _RoundsSampler(self, latents, sampling).run()
+        return SmpSampler(self, latents, sampling).run()
 
     def rows_at_once(self, device: torch.device) -> int:
-        rounds = cast(Simultaneous, self.aggregation).rounds
-        return max(16, super().rows_at_once(device) * 6 // (6 + rounds))
+        return max(16, super().rows_at_once(device) * 6 // (6 + self.rounds))
 
 
-class _RoundsSampler(_Sampler):
-    """Also keeps, for every node and every round but the last, the message it sends after that round."""
+class SmpRows(DvaeRows):
+    """Also, for every node and every round but the last, the message it sends after that round."""
+
+    earlier_messages = RowTensor()  # row round node hidden
+
+
+class SmpSampler(DvaeSampler):
+    """D-VAE's; a node that is finished sends a message for each round."""
+
+    rows: SmpRows
+    rows_class = SmpRows
 
     def __init__(self, decoder: SmpDecoder, latents: Tensor, sampling: Sampling) -> None:
-        self.rounds = cast(Simultaneous, decoder.aggregation).rounds
+        self.rounds = decoder.rounds
         super().__init__(decoder, latents, sampling)
 
-    def _remember(self, position: int, types: Tensor, states: Tensor, grown: Tensor) -> None:
-        super()._remember(position, types, states, grown)
+    def remember(self, position: int, states: Tensor, grown: Tensor) -> None:
+        super().remember(position, states, grown)
         rows, decoder = self.rows, self.decoder
         if position == 0:  # the start is the same after every round
-            for earlier in range(self.rounds - 1):
-                rows[f"messages {earlier}"] = rows["messages"].clone()
+            rows.earlier_messages = rows.messages[:, None].repeat(1, self.rounds - 1, 1, 1)
             return
-        if position >= self.nodes - 2 and decoder.end_edges == "loose-ends":
-            return  # only the end node can follow, and it asks for nothing
-        types = types[grown]
-        parents = rows["adjacency"][grown, :position, position][:, None].to(states.dtype)
+        if self.is_not_asked_for(position):
+            return
+        types = rows.types[grown, position]
+        parents = rows.adjacency[grown, :position, position][:, None].to(states.dtype)
         state = self.untouched_states[types]
-        for earlier in range(self.rounds):
-            last = earlier == self.rounds - 1
-            name = "messages" if last else f"messages {earlier}"
-            message = decoder.aggregation.message(types, state, position)
-            rows[name][grown, position] = message
-            if not last:
-                incoming = (parents @ rows[name][grown, :position]).squeeze(1)
-                state = decoder.update(types, incoming, self.table)
+        for earlier in range(self.rounds - 1):
+            rows.earlier_messages[grown, earlier, position] = decoder.aggregation.message(types, state, position)
+            incoming = (parents @ rows.earlier_messages[grown, earlier, :position]).squeeze(1)
+            state = decoder.update(types, incoming, self.table)
+        rows.messages[grown, position] = decoder.aggregation.message(types, state, position)

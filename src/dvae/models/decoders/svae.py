@@ -6,7 +6,7 @@ pass gives the scores of all types and all edges, in teacher forcing as in sampl
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -14,11 +14,12 @@ from torch.nn import functional
 
 from dvae.dag import DagBatch
 from dvae.models.decoders.decisions import EndEdges, draw_edges
-from dvae.models.decoders.growth import grow, start_rows
+from dvae.models.decoders.sampler import GraphRows, Sampler, rows_within_budget
 from dvae.models.kernels.aligned import AlignedLinear, aligned
 from dvae.models.kernels.recurrent import Recurrence
 from dvae.models.node_strings import predecessor_bits
-from dvae.models.parts import Sampling
+from dvae.models.parts import Plan, Sampling
+from dvae.models.settings import EdgeSettings
 
 
 class StringScores(NamedTuple):
@@ -29,13 +30,17 @@ class StringScores(NamedTuple):
 
 
 class SvaeDecoder(nn.Module):
-    """The state starts from zero; every input is relu(linear(z)); two two-layer networks with ReLU read the state.
+    """Node strings from one pass.
+
+    The state starts from zero; every input is relu(linear(z)); two two-layer networks with ReLU read the state.
 
     The likelihood scores all max_nodes - 1 bits of every node's string, those at and after the node's own position
     too (the original code): they are always zero, and sampling never looks at them.
     """
 
+    Settings = EdgeSettings
     static_shapes = True
+    reference = "Bowman et al., CoNLL 2016; Zhang et al., NeurIPS 2019"
 
     def __init__(
         self,
@@ -59,6 +64,10 @@ class SvaeDecoder(nn.Module):
         self.edges_first = AlignedLinear(hidden, edge_width)
         self.edges_second = AlignedLinear(edge_width, max_nodes - 1)
 
+    @classmethod
+    def build(cls, plan: Plan, settings: EdgeSettings) -> SvaeDecoder:
+        return cls(**string_sizes(plan, settings))
+
     def scores(self, latents: Tensor, time: int) -> StringScores:
         """Of the first `time` nodes after the start."""
         gates = self.gru.input_gates(torch.relu(self.start(latents)))
@@ -76,12 +85,22 @@ class SvaeDecoder(nn.Module):
 
     @torch.no_grad()
     def sample(self, latents: Tensor, sampling: Sampling) -> DagBatch:
-        return _Writer(self, latents, sampling).run()
+        return _SvaeSampler(self, latents, sampling).run()
 
     def rows_at_once(self, device: torch.device) -> int:
-        per_row = 4 * self.max_nodes * 4 * self.width
-        budget = (1 << 25) if device.type == "cpu" else (1 << 33)
-        return max(16, budget // per_row)
+        return rows_within_budget(device, self.max_nodes * 4 * self.width)
+
+
+def string_sizes(plan: Plan, settings: EdgeSettings) -> dict[str, Any]:
+    """What the decoders that write node strings are built with."""
+    return {
+        "num_types": plan.num_types,
+        "max_nodes": plan.max_nodes,
+        "hidden": plan.hidden,
+        "latent": plan.latent,
+        "edge_width": settings.edge_width or plan.hidden,
+        "end_edges": plan.hints.end_edges,
+    }
 
 
 def type_nll(scores: Tensor, batch: DagBatch) -> Tensor:
@@ -91,24 +110,20 @@ def type_nll(scores: Tensor, batch: DagBatch) -> Tensor:
     return nll.view(truth.shape)
 
 
-class _Writer:
+class _SvaeSampler(Sampler[GraphRows]):
     """All scores are known beforehand and edges do not depend on each other: one draw gives all edges of a node."""
 
     def __init__(self, decoder: SvaeDecoder, latents: Tensor, sampling: Sampling) -> None:
-        self.end_edges = decoder.end_edges
-        self.sampling = sampling
+        count = latents.shape[0] * sampling.copies
+        rows = GraphRows(count, 1, decoder.max_nodes, latents.device)
+        super().__init__(rows, decoder.max_nodes, sampling, decoder.end_edges)
         self.scores = decoder.scores(latents, decoder.max_nodes - 1)
-        count, device = latents.shape[0] * sampling.copies, latents.device
-        self.rows = start_rows(count, 1, decoder.max_nodes, device)
-        self.latent_of = torch.arange(count, device=device) // sampling.copies
-
-    def run(self) -> DagBatch:
-        return grow(self.rows, self, self.sampling, self.end_edges)
+        self.latent_of = torch.arange(count, device=latents.device) // sampling.copies
 
     def type_scores(self, position: int) -> Tensor:
         return self.scores.types[position - 1][self.latent_of]
 
     def write_edges(self, position: int) -> None:
         scores = self.scores.edges[position - 1, :, :position][self.latent_of]
-        edges = draw_edges(scores, self.sampling) & self.rows["growing"][:, None]
-        self.rows["adjacency"][:, :position, position] = edges
+        edges = draw_edges(scores, self.sampling) & self.rows.growing[:, None]
+        self.rows.adjacency[:, :position, position] = edges

@@ -16,6 +16,7 @@ equal nodes of a batch are computed once (`common_computations`).
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -27,8 +28,12 @@ from dvae.models.features import NodeFeatures
 from dvae.models.kernels.aligned import AlignedLinear, aligned_parameter, uniform
 from dvae.models.kernels.fuse import fused
 from dvae.models.kernels.gru import gru_step, gru_step_backward, hidden_part, input_part, rows_of
-from dvae.models.kernels.precision import linear, operand_dtype, shortened
-from dvae.models.kernels.sweep import Share, common_computations
+from dvae.models.kernels.precision import affine, linear, operand_dtype, shortened, weight_gradient
+from dvae.models.kernels.shares import Share, common_computations
+from dvae.models.parts import Plan
+from dvae.models.settings import LayersSettings
+
+DEFAULT_LAYERS = 2  # as published
 
 
 @fused
@@ -83,7 +88,7 @@ class _Layer(torch.autograd.Function):
                     _chosen(edges[:position, position], share),
                     _chosen(known[:position], share),
                 )
-                hidden_gates = _affine(shortened(message, dtype), weight_hh_t, bias_hh)
+                hidden_gates = affine(shortened(message, dtype), weight_hh_t, bias_hh)
             step = gru_step.when(static)(input_gates[start : start + count], hidden_gates, message)
             state = step.state if share is None else step.state[share.member]
             known[position] = state
@@ -114,7 +119,7 @@ class _Layer(torch.autograd.Function):
             grads, message_grad = gru_step_backward(state_grad + from_later, step, message, ctx.static)
             grads_of.append(grads)
             if position > 0:
-                message_grad = _affine(shortened(hidden_part(grads), ctx.dtype), weight_hh_short, message_grad)
+                message_grad = affine(shortened(hidden_part(grads), ctx.dtype), weight_hh_short, message_grad)
                 to_states, to_scores = attend_backward.when(ctx.static)(
                     message_grad, weights, _chosen(known[:position], share), message
                 )
@@ -122,11 +127,10 @@ class _Layer(torch.autograd.Function):
                 _add(scores_grad[:position], to_scores, share)
         grads = torch.cat(grads_of[::-1])
         messages = torch.cat([message for _, message, _ in ctx.saved])
-        weight_grad = shortened(hidden_part(grads), ctx.dtype).T @ shortened(messages, ctx.dtype)
         return (
             input_part(grads),
             None,
-            weight_grad.to(grads.dtype),
+            weight_gradient(hidden_part(grads), messages, ctx.dtype),
             hidden_part(grads).sum(0),
             scores_grad.flatten() @ known.flatten(0, 1),
             None,
@@ -144,13 +148,6 @@ def _add(total: Tensor, values: Tensor, share: Share | None) -> None:
         total += values
     else:
         total.index_add_(1, share.representative, values)
-
-
-def _affine(values: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """bias + values @ weight, in one product where the formats agree."""
-    if values.dtype == bias.dtype:
-        return torch.addmm(bias, values, weight)
-    return (values @ weight).to(bias.dtype) + bias
 
 
 class AttentiveGru(nn.Module):
@@ -214,12 +211,24 @@ def _all_nodes(rows: Tensor, batch: DagBatch, shares: list[Share] | None) -> Ten
     return rows.view(*shape, -1)
 
 
+@dataclass(frozen=True)
+class DagnnSettings(LayersSettings):
+    """Its layers, and whether it also runs against the edges (None: what the task suggests for DAGNN)."""
+
+    bidirectional: bool | None = None
+
+
 class DagnnEncoder(nn.Module):
     """Readout: max-pooling over the end nodes, all layers side by side, then a linear map (as published).
 
     `bidirectional` adds the same against the edges, with weights of its own and the start nodes pooled. Published
     settings: 2 layers, one direction on ENAS and both on Bayesian networks, latent 56.
     """
+
+    Settings = DagnnSettings
+    order_free = True
+    static_shapes = True
+    reference = "Thost and Chen, ICLR 2021"
 
     def __init__(self, features: NodeFeatures, hidden: int, *, layers: int, bidirectional: bool) -> None:
         super().__init__()
@@ -228,6 +237,12 @@ class DagnnEncoder(nn.Module):
         self.ahead = DagnnDirection(features, hidden, layers)
         self.back = DagnnDirection(features, hidden, layers) if bidirectional else None
         self.unify = AlignedLinear(hidden, hidden, input_blocks=layers * (2 if bidirectional else 1))
+
+    @classmethod
+    def build(cls, plan: Plan, settings: DagnnSettings) -> DagnnEncoder:
+        """As published, both directions are used on Bayesian networks only: not what is best for D-VAE."""
+        both = plan.hints.dagnn_bidirectional if settings.bidirectional is None else settings.bidirectional
+        return cls(plan.features, plan.hidden, layers=settings.layers or DEFAULT_LAYERS, bidirectional=both)
 
     def forward(self, batch: DagBatch) -> Tensor:
         node_mask = batch.node_mask()

@@ -21,11 +21,18 @@ from dvae.dag import DagBatch
 from dvae.models.features import NodeFeatures
 from dvae.models.kernels.aligned import AlignedLinear, aligned_parameter, uniform
 from dvae.models.kernels.gru import rows_of
+from dvae.models.parts import Plan
+from dvae.models.readout import inner_sum
+from dvae.models.settings import RoundsSettings
 
 
 class GcnEncoder(nn.Module):
     """`rounds` convolutions with ReLU between them; the graph vector sums all nodes but the start and the end."""
 
+    Settings = RoundsSettings
+    order_free = True
+    static_shapes = True
+    reference = "Kipf and Welling, ICLR 2017; Zhang et al., NeurIPS 2019"
     blocks = 1
 
     def __init__(self, features: NodeFeatures, hidden: int, rounds: int) -> None:
@@ -37,11 +44,12 @@ class GcnEncoder(nn.Module):
         self.bias = aligned_parameter(uniform(hidden, bound=bound), 1)
         self.layers = nn.ModuleList(AlignedLinear(hidden, hidden) for _ in range(rounds - 1))
 
+    @classmethod
+    def build(cls, plan: Plan, settings: RoundsSettings) -> GcnEncoder:
+        return cls(plan.features, plan.hidden, settings.rounds or plan.hints.gcn_rounds)
+
     def forward(self, batch: DagBatch) -> Tensor:
-        states = self.node_states(batch)
-        nodes = torch.arange(batch.max_nodes, device=batch.device)
-        inner = (nodes > 0) & (nodes < (batch.num_nodes - 1)[:, None])
-        return (inner[:, None].to(states.dtype) @ states).squeeze(1)
+        return inner_sum(self.node_states(batch), batch)
 
     def node_states(self, batch: DagBatch) -> Tensor:
         """The states after the last round."""  # batch node hidden

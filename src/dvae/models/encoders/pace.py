@@ -12,7 +12,8 @@ from dvae.dag import DagBatch
 from dvae.models.features import NodeFeatures
 from dvae.models.kernels.aligned import AlignedLinear
 from dvae.models.node_order import NodeOrder, ordered
-from dvae.models.transformer import Block, NodeTokens, ancestors, fitted
+from dvae.models.parts import Plan
+from dvae.models.transformer import DEFAULT_LAYERS, Block, NodeTokens, TransformerSettings, ancestors, fitted
 
 
 class PaceEncoder(nn.Module):
@@ -21,6 +22,11 @@ class PaceEncoder(nn.Module):
     Graphs have to come in `order`: `prepare` puts them there, once before training. Published settings: 3 layers of
     width 32, latent 64, dropout 0.15 on ENAS and 0.25 on Bayesian networks, learning rate 1e-4.
     """
+
+    Settings = TransformerSettings
+    order_free = True
+    static_shapes = True
+    reference = "Dong et al., ICML 2022"
 
     def __init__(
         self, features: NodeFeatures, hidden: int, *, max_nodes: int, width: int, layers: int, dropout: float,
@@ -34,6 +40,18 @@ class PaceEncoder(nn.Module):
         self.tokens = NodeTokens(features, max_nodes, width)
         self.layers = nn.ModuleList(Block(width, dropout) for _ in range(layers))
         self.readout = AlignedLinear(max_nodes * width, hidden, input_blocks=0)
+
+    @classmethod
+    def build(cls, plan: Plan, settings: TransformerSettings) -> PaceEncoder:
+        return cls(
+            plan.features,
+            plan.hidden,
+            max_nodes=plan.max_nodes,
+            width=settings.attention_width,
+            layers=settings.layers or DEFAULT_LAYERS,
+            dropout=settings.dropout,
+            order=plan.hints.node_order,
+        )
 
     def prepare(self, batch: DagBatch) -> DagBatch:
         """The same graphs, their nodes in the order this encoder reads them in."""

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import cast
+from dataclasses import dataclass
 
-from dvae.models.aggregation import Aggregation
-from dvae.models.encoders.dvae import DvaeEncoder, Readout
+from dvae.models.encoders.dvae import DvaeEncoder, DvaeEncoderSettings, backward_parts
 from dvae.models.kernels.gru import GruUpdate
-from dvae.models.simultaneous import Simultaneous
+from dvae.models.parts import Aggregation, Plan, Readout
+from dvae.models.settings import RoundsSettings
+from dvae.models.simultaneous import DEFAULT_ROUNDS, Simultaneous
+
+
+@dataclass(frozen=True)
+class SmpEncoderSettings(DvaeEncoderSettings, RoundsSettings):
+    """Those of D-VAE's encoder, and the number of rounds."""
 
 
 class SmpEncoder(DvaeEncoder):
-    """Same gated sum, same GRU, same readout; all nodes at once, `rounds` times (paper, table 3)."""
+    """Same gated sum, same GRU, same readout as D-VAE; all nodes at once, some rounds."""
+
+    Settings: type[DvaeEncoderSettings] = SmpEncoderSettings
+    reference = "Zhang et al., NeurIPS 2019, table 3"
 
     def __init__(
         self,
@@ -23,10 +32,10 @@ class SmpEncoder(DvaeEncoder):
         rounds: int,
     ) -> None:
         if backward is not None:
-            backward = (in_rounds(backward[0], rounds), backward[1])
-        super().__init__(in_rounds(aggregation, rounds), update, backward, readout, hidden)
+            backward = (Simultaneous(backward[0], rounds), backward[1])
+        super().__init__(Simultaneous(aggregation, rounds), update, backward, readout, hidden)
 
-
-def in_rounds(aggregation: Aggregation, rounds: int) -> Aggregation:
-    """`aggregation`, propagating simultaneously."""
-    return cast(Aggregation, Simultaneous(aggregation, rounds))
+    @classmethod
+    def build(cls, plan: Plan, settings: SmpEncoderSettings) -> SmpEncoder:  # type: ignore[override]
+        backward, rounds = backward_parts(plan, settings), settings.rounds or DEFAULT_ROUNDS
+        return cls(plan.shared_aggregation, plan.update(), backward, plan.new_readout(), plan.hidden, rounds)

@@ -9,6 +9,8 @@ from dvae.dag import DagBatch
 from dvae.models.features import NodeFeatures
 from dvae.models.kernels.recurrent import Recurrence
 from dvae.models.node_strings import NodeStrings
+from dvae.models.parts import Plan
+from dvae.models.settings import NoSettings
 
 
 class SvaeEncoder(nn.Module):
@@ -17,6 +19,9 @@ class SvaeEncoder(nn.Module):
     What it sees is the order the nodes come in: two topological orders of one DAG encode differently.
     """
 
+    order_free = False
+    static_shapes = True
+    reference = "Bowman et al., CoNLL 2016; Zhang et al., NeurIPS 2019"
     blocks = 1
 
     def __init__(self, features: NodeFeatures, *, max_nodes: int, hidden: int) -> None:
@@ -24,6 +29,10 @@ class SvaeEncoder(nn.Module):
         self.width = hidden
         self.strings = NodeStrings(features, max_nodes)
         self.gru = Recurrence(self.strings.width, hidden)
+
+    @classmethod
+    def build(cls, plan: Plan, settings: NoSettings) -> SvaeEncoder:
+        return cls(plan.features, max_nodes=plan.max_nodes, hidden=plan.hidden)
 
     def forward(self, batch: DagBatch) -> Tensor:
         strings = self.strings(batch, self.gru.bias_ih.dtype)

@@ -10,12 +10,13 @@ from types import FunctionType
 from typing import Generic, ParamSpec, TypeVar, cast
 
 import torch
+import torch.compiler.config
 from torch import Tensor
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-MANY_SHAPES = 512
+MAX_SHAPES = 512
 
 
 @functools.cache
@@ -48,7 +49,7 @@ class Fused(Generic[P, R]):
             return self.function(*args, **kwargs)
         compiled = self._static if static else self._dynamic
         tensors = [argument.detach() if isinstance(argument, Tensor) else argument for argument in args]
-        with torch._dynamo.config.patch(recompile_limit=MANY_SHAPES):
+        with torch.compiler.config.patch(recompile_limit=MAX_SHAPES):  # type: ignore[attr-defined]
             return compiled(*tensors, **kwargs)
 
     @functools.cached_property

@@ -102,7 +102,7 @@ class _Rows(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (index,) = ctx.saved_tensors
-        return scatter_rows(grad, index, ctx.num_rows), None
+        return scatter_rows(grad.flatten(0, -2), index.flatten(), ctx.num_rows), None
 
 
 def rows_of(table: Tensor, index: Tensor) -> Tensor:
@@ -112,10 +112,9 @@ def rows_of(table: Tensor, index: Tensor) -> Tensor:
 
 
 def scatter_rows(values: Tensor, index: Tensor, num_rows: int) -> Tensor:
-    """Sums of the rows of `values` by `index`: the transpose of `table[index]`."""
-    index = index.flatten()
-    one_hot = (index == torch.arange(num_rows, device=index.device)[:, None]).to(values.dtype)
-    return one_hot @ values.reshape(index.shape[0], values.shape[-1])
+    """Sums of the rows of `values` by `index`: the transpose of `table[index]`."""  # ... row width -> ... kind width
+    one_hot = (index.unsqueeze(-2) == torch.arange(num_rows, device=index.device)[:, None]).to(values.dtype)
+    return one_hot @ values
 
 
 class GruUpdate(nn.Module):

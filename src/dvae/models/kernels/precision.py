@@ -43,3 +43,15 @@ def linear(values: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
         return functional.linear(values, weight, bias)
     product = functional.linear(values.to(dtype), weight.to(dtype)).to(weight.dtype)
     return product if bias is None else product + bias
+
+
+def affine(values: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """bias + values @ weight, in one product where the formats agree; with or without a leading axis."""
+    if values.dtype != bias.dtype:
+        return (values @ weight).to(bias.dtype) + bias
+    return torch.addmm(bias, values, weight) if values.dim() == 2 else torch.baddbmm(bias, values, weight)
+
+
+def weight_gradient(grad: Tensor, values: Tensor, dtype: torch.dtype | None) -> Tensor:
+    """The gradient of the weight of `values @ weight.T`, summed over rows."""
+    return (shortened(grad, dtype).mT @ shortened(values, dtype)).to(grad.dtype)

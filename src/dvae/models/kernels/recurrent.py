@@ -23,7 +23,7 @@ from dvae.models.kernels.gru import (
     input_part,
     scatter_rows,
 )
-from dvae.models.kernels.precision import linear, operand_dtype, shortened
+from dvae.models.kernels.precision import affine, linear, operand_dtype, shortened, weight_gradient
 
 
 class _Recur(torch.autograd.Function):
@@ -47,7 +47,7 @@ class _Recur(torch.autograd.Function):
             if moment == 0 and initial is None:
                 hidden_gates = bias_hh.expand(rows, -1)
             else:
-                hidden_gates = _affine(shortened(state, dtype), weight_t, bias_hh)
+                hidden_gates = affine(shortened(state, dtype), weight_t, bias_hh)
             step = gru_step.when(differentiable)(gates, hidden_gates, state)
             state = step.state
             states.append(state)
@@ -72,7 +72,7 @@ class _Recur(torch.autograd.Function):
             grads, state_grad = gru_step_backward(state_grad, step, message, static=True)
             grads_of.append(grads)
             if before is not None:
-                state_grad = _affine(shortened(hidden_part(grads), dtype), weight, state_grad)
+                state_grad = affine(shortened(hidden_part(grads), dtype), weight, state_grad)
             if moment > 0:
                 state_grad = state_grad + states_grad[moment - 1]
         grads = torch.stack(grads_of[::-1])  # time row 4*hidden
@@ -83,26 +83,15 @@ class _Recur(torch.autograd.Function):
             fed, received = hidden_grads, torch.cat([initial[None], states[:-1]])
         inputs_grad = input_part(grads)
         if index is not None:
-            inputs_grad = scatter_rows(inputs_grad.flatten(0, 1), index, ctx.num_kinds)
+            inputs_grad = scatter_rows(inputs_grad.flatten(0, 1), index.flatten(), ctx.num_kinds)
         return (
             inputs_grad,
             None,
             None if initial is None else state_grad,
-            _outer(fed.flatten(0, 1), received.flatten(0, 1), dtype),
+            weight_gradient(fed.flatten(0, 1), received.flatten(0, 1), dtype),
             hidden_grads.sum((0, 1)),
             None,
         )
-
-
-def _affine(values: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """bias + values @ weight, in one product where the formats agree."""
-    if values.dtype == bias.dtype:
-        return torch.addmm(bias, values, weight)
-    return (values @ weight).to(bias.dtype) + bias
-
-
-def _outer(grad: Tensor, values: Tensor, dtype: torch.dtype | None) -> Tensor:
-    return (shortened(grad, dtype).T @ shortened(values, dtype)).to(grad.dtype)
 
 
 def recur(

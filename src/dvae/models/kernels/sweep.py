@@ -16,35 +16,15 @@ Equal nodes need computing once: where two graphs of the batch agree on a node's
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from dvae.dag import DagBatch
-from dvae.models.kernels.fuse import fused
-from dvae.models.kernels.gru import gru_step, gru_step_backward, hidden_part, input_part
-from dvae.models.kernels.precision import operand_dtype, shortened
-
-
-class Share(NamedTuple):
-    """At one position: the graphs to compute, and for every graph which of those it equals."""
-
-    representative: Tensor  # row
-    member: Tensor  # batch
-
-
-@fused
-def gated(product: Tensor, bias: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Gate, mapped state and their product, the message."""
-    gate, mapped = (product + bias).chunk(2, -1)
-    gate = torch.sigmoid(gate)
-    return gate * mapped, gate, mapped.contiguous()
-
-
-@fused
-def gated_backward(message_grad: Tensor, gate: Tensor, mapped: Tensor) -> Tensor:
-    return torch.cat([message_grad * mapped * gate * (1 - gate), message_grad * gate], -1)
+from dvae.models.kernels.gates import gated, gated_backward
+from dvae.models.kernels.gru import gru_step, gru_step_backward, hidden_part, input_part, scatter_rows
+from dvae.models.kernels.precision import affine, operand_dtype, shortened, weight_gradient
+from dvae.models.kernels.shares import Share
 
 
 class _Sweep(torch.autograd.Function):
@@ -82,7 +62,7 @@ class _Sweep(torch.autograd.Function):
             share = None if shares is None else shares[position]
             received = _chosen(incoming[:, position], share)
             if position > 0 or first is not None:
-                hidden_gates = _affine(shortened(received, dtype), weight_hh_t, bias_hh[:, None])
+                hidden_gates = affine(shortened(received, dtype), weight_hh_t, bias_hh[:, None])
             else:  # nothing was received
                 hidden_gates = bias_hh[:, None].expand(-1, received.shape[1], -1)
             step = gru_step.when(static)(_chosen(inputs[:, position], share), hidden_gates, received)
@@ -123,11 +103,11 @@ class _Sweep(torch.autograd.Function):
                 message_grad = _collected(to_messages[:, position], share)
                 product_grad = gated_backward.when(ctx.static)(message_grad, gate, mapped)
                 product_grads.append(product_grad)
-                state_grad = _affine(shortened(product_grad, dtype), weight_message_short, state_grad)
+                state_grad = affine(shortened(product_grad, dtype), weight_message_short, state_grad)
             grads, received_grad = gru_step_backward(state_grad, step, received, ctx.static)
             grads_of.append(grads)
             if position > 0 or ctx.has_first:
-                received_grad = _affine(shortened(hidden_part(grads), dtype), weight_hh_short, received_grad)
+                received_grad = affine(shortened(hidden_part(grads), dtype), weight_hh_short, received_grad)
             if position > 0:
                 whole = received_grad
                 if share is not None:
@@ -139,7 +119,7 @@ class _Sweep(torch.autograd.Function):
         if product_grads:
             product_grad = torch.cat(product_grads[::-1], 1)
             states = torch.cat([step.state for step, *_ in ctx.saved[:-1]], 1)
-            weight_message_grad = _outer(product_grad, states, dtype)
+            weight_message_grad = weight_gradient(product_grad, states, dtype)
             if shares is None:
                 sums = product_grad.unflatten(1, (nodes - 1, batch)).sum(2)
             else:
@@ -150,7 +130,7 @@ class _Sweep(torch.autograd.Function):
             None,
             received_grad if ctx.has_first else None,
             _table_grad(types, input_part(grads), shares, ctx.num_types),
-            _outer(hidden_part(grads), received, dtype),
+            weight_gradient(hidden_part(grads), received, dtype),
             hidden_part(grads).sum(1),
             weight_message_grad,
             bias_message_grad,
@@ -166,18 +146,6 @@ def _type_rows(table: Tensor, types: Tensor) -> Tensor:
         return table[0][types]
     offsets = torch.arange(table.shape[0], device=types.device)[:, None, None] * table.shape[1]
     return table.flatten(0, 1)[types + offsets]
-
-
-def _affine(values: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """bias + values @ weight, in one product where the formats agree."""
-    if values.dtype == bias.dtype:
-        return torch.baddbmm(bias, values, weight)
-    return torch.bmm(values, weight).to(bias.dtype) + bias
-
-
-def _outer(grad: Tensor, values: Tensor, dtype: torch.dtype | None) -> Tensor:
-    """The weight gradient of `values @ weight.T`, summed over rows."""
-    return torch.bmm(shortened(grad, dtype).mT, shortened(values, dtype)).to(grad.dtype)
 
 
 def _chosen(values: Tensor, share: Share | None) -> Tensor:
@@ -204,8 +172,7 @@ def _table_grad(types: Tensor, grads: Tensor, shares: Sequence[Share] | None, nu
         index = types.mT.flatten(1)  # direction node*batch
     else:
         index = torch.cat([types[:, share.representative, node] for node, share in enumerate(shares)], 1)
-    one_hot = (index[:, None] == torch.arange(num_types, device=types.device)[:, None]).to(grads.dtype)
-    return one_hot @ grads
+    return scatter_rows(grads, index, num_types)
 
 
 def sweep(
@@ -227,52 +194,3 @@ def sweep(
         torch.is_grad_enabled(),
     )  # fmt: skip
     return states, messages
-
-
-_MIX = -7046029254386353131  # odd 64-bit constants of a multiplicative hash (golden ratio and friends)
-_MIX_POSITION = -4417276706812531889
-_MIX_TYPE = 2862933555777941757
-
-
-def common_computations(batch: DagBatch, *, with_position: bool) -> list[Share]:
-    """Which graphs agree, position by position, on everything a node's state depends on.
-
-    A node's signature is a 64-bit hash of its type and of the multiset of its predecessors' signatures (and
-    positions, where messages carry them); by induction equal signatures are equal states. Two different nodes of
-    one batch share a signature with a probability of about batch^2 / 2^64.
-    """
-    signatures = torch.zeros_like(batch.types)
-    shares = []
-    for position in range(batch.max_nodes):
-        incoming = _mixed(signatures[:, :position])
-        if with_position:
-            incoming = _mixed(incoming + torch.arange(position, device=batch.device) * _MIX_POSITION)
-        incoming = (incoming * batch.adjacency[:, :position, position]).sum(1)
-        signature = _mixed(_mixed(batch.types[:, position] * _MIX_TYPE + 1) + incoming)
-        signatures[:, position] = signature
-        shares.append(share_equal(signature))
-    return shares
-
-
-def family_signature(types: Tensor, parents: Tensor, of_types: Tensor) -> Tensor:
-    """A 64-bit hash of a node's type and the multiset of its parents' types.
-
-    `types` (batch node) are the types of the graphs, `parents` (batch row node) says which nodes are parents of each
-    row, `of_types` (batch row) is each row's own type.
-    """  # batch row
-    parent_hashes = _mixed(types * _MIX_POSITION + 1)
-    family = (parents * parent_hashes[:, None, :]).sum(2)
-    return _mixed(_mixed(of_types * _MIX_TYPE + 1) + family)
-
-
-def share_equal(signature: Tensor) -> Share:
-    """Groups equal signatures; the first of each group stands for it."""
-    distinct, member = signature.unique(return_inverse=True)
-    rows = torch.arange(signature.shape[0], device=signature.device)
-    first = torch.full_like(distinct, signature.shape[0]).scatter_reduce_(0, member, rows, "amin")
-    return Share(first, member)
-
-
-def _mixed(values: Tensor) -> Tensor:
-    values = (values ^ (values >> 29)) * _MIX
-    return values ^ (values >> 32)
