@@ -18,8 +18,9 @@ from dvae.dag import DagSet
 from dvae.errors import MissingError, PrunedError, StudyError
 from dvae.models.vae import VAE
 from dvae.studies import Ledger, MemoryLedger, Outcome, Study, Work, named_score, work_once
+from dvae.studies.presence import PROPOSER
 from dvae.studies.scoring import goes_badly, outcome_of, takes_report
-from dvae.studies.study import ABOUT, PROPOSER
+from dvae.studies.study import ABOUT
 
 TASK = dvae.tasks.get("asia")
 needs_optuna = pytest.mark.skipif(
@@ -332,7 +333,7 @@ def test_a_storage_opened_by_two_at_once_is_opened_again(
 
 @needs_optuna
 def test_no_password_is_shown() -> None:
-    from dvae.studies.optuna_ledger import shown
+    from dvae.studies.storage import shown
 
     assert shown("postgresql://me:secret@host:5432/studies") == "postgresql://me@host:5432/studies"
     with pytest.raises(StudyError, match="no storage") as caught:
@@ -417,4 +418,4 @@ def test_the_description_tells_what_was_done(vae: VAE) -> None:
     study = dvae.search(vae, TASK, score=edges_of, budget=5, strategy="random")
     about = study.ledger.description()[ABOUT]
     assert about["task"] == "asia"
-    assert {"strategy", "seed", "budget", "direction", "record", "model_print"} <= about.keys()
+    assert {"strategy", "seed", "budget", "direction", "record", "model_fingerprint"} <= about.keys()

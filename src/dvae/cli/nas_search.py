@@ -10,7 +10,7 @@ from dvae.errors import DagError, TaskError
 from dvae.models import VAE
 from dvae.nas import Architecture, SharedWeightAccuracy
 from dvae.progress import progress_bar
-from dvae.strategies import Archive, Evaluation, RandomSearch, make_strategy
+from dvae.strategies import Archive, RandomSearch, make_strategy
 from dvae.tasks import EnasTask
 
 LEAST_WARM = 20  # drawn from the model and scored where a strategy has nothing to start from
@@ -38,7 +38,7 @@ def searched(
         raise TaskError(f"the model is of {vae.task.name}, the shared weights are of enas{depth}")
     archive = Archive(vae.task)
     searcher = make_strategy(strategy, vae, archive, seed=seed)
-    searcher.tell([Evaluation(item.dag, item.score) for item in warm if item.score is not None])
+    searcher.tell([ScoredDag(item.dag, item.score) for item in warm if item.score is not None])
     found: list[ScoredDag] = []
     asked, begun = 0, time.monotonic()
     with progress_bar("search", budget, "architectures", progress) as bar:
@@ -51,8 +51,8 @@ def searched(
             asked += len(dags)
             networks = [dag for dag in dags if _is_network(dag, depth)]
             scores = meter.many(networks, progress=False)
-            searcher.tell(Evaluation(dag, score) for dag, score in zip(networks, scores, strict=True))
-            searcher.tell(Evaluation(dag, None) for dag in dags if not _is_network(dag, depth))
+            searcher.tell(ScoredDag(dag, score) for dag, score in zip(networks, scores, strict=True))
+            searcher.tell(ScoredDag(dag, None) for dag in dags if not _is_network(dag, depth))
             found += map(ScoredDag, networks, scores)
             if keep is not None:
                 keep(found)

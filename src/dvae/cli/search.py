@@ -83,8 +83,7 @@ def search(
     """
     import dvae
     from dvae.cli import inputs, runs
-    from dvae.studies.optuna_ledger import shown
-    from dvae.studies.study import storage_of
+    from dvae.studies.storage import shown, storage_of
 
     answers.check_outputs(out, draw)
     settings = runs.read(run)

@@ -45,6 +45,8 @@ class Task(ABC):
     hints: ModelHints = ModelHints()
     rules: DecodingRules
     higher_is_better: bool = True
+    varies_in_size: bool = True  # whether edits may add and remove nodes, as far as `is_valid` allows
+    data_is_complete: bool = False  # whether its data set holds every DAG: a search that knew them all would end
 
     @property
     def num_types(self) -> int:

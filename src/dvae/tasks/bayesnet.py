@@ -63,6 +63,7 @@ class BayesNetTask(Task):
         epochs=100,
     )
     rules = EachOnceRules()
+    varies_in_size = False
 
     def __init__(
         self, name: str, variables: Sequence[str], table: str | None = None, *, data: DiscreteData | None = None

@@ -28,6 +28,7 @@ class EnasTask(Task):
     vocabulary = Vocabulary(("input", "output", *LAYERS))
     hints = ModelHints(aggregation="gated-sum-position", bidirectional=True, gcn_rounds=3)
     rules = ChainRules()
+    varies_in_size = False  # searches are for networks of full depth
 
     def __init__(self, layers: int) -> None:
         if not 1 <= layers <= MAX_LAYERS:

@@ -27,6 +27,9 @@ class TabularTask(Task):
     be right as it is.
     """
 
+    varies_in_size = False
+    data_is_complete = True
+
     @abstractmethod
     def read_entries(self) -> list[ScoredDag]:
         """Every DAG of the benchmark, each once, with its score."""
