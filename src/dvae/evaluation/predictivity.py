@@ -20,7 +20,7 @@ from torch import Tensor
 
 from dvae import provenance
 from dvae.config import check, to_mapping
-from dvae.dag import DagSet, ScoredDags
+from dvae.dag import DagSet, Dataset
 from dvae.errors import DvaeError, MissingError, TaskError
 from dvae.evaluation.common import evaluation_mode, next_seed
 from dvae.models import VAE
@@ -140,7 +140,7 @@ class Predictivity:
 
 def predictivity(
     vae: VAE,
-    data: ScoredDags,
+    data: Dataset,
     *,
     preset: Preset = "converged",
     repeats: int = REPEATS,
@@ -179,7 +179,7 @@ def predictivity(
 
 def one_hot_predictivity(
     task: Task,
-    data: ScoredDags,
+    data: Dataset,
     *,
     preset: Preset = "converged",
     repeats: int = REPEATS,
@@ -261,7 +261,7 @@ class _Protocol:
     def measured(
         self,
         task: Task,
-        data: ScoredDags,
+        data: Dataset,
         scored: _Scored,
         contenders: Sequence[_Contender],
         facts: Mapping[str, Any],
@@ -356,14 +356,14 @@ def _forest(ensemble: ModuleType) -> Regressor:
     return predict
 
 
-def _scored(task: Task, data: ScoredDags) -> _Scored:
+def _scored(task: Task, data: Dataset) -> _Scored:
     """The graphs of `data` that have a score, or all of them with the task's scores where none has."""
     if all(score is None for score in data.everything.scores):
         try:
             scores = task.scores(data.everything.dags)
         except TaskError as error:
             raise TaskError(f"{data.name}: no graph has a score to predict, and {error}") from None
-        data = ScoredDags(data.name, DagSet.of(data.everything.dags, scores), data.train_size)
+        data = Dataset(data.name, DagSet.of(data.everything.dags, scores), data.train_size)
         scored = _Scored(data.train, data.test, "task")
     else:
         scored = _Scored(_with_scores(data.train), _with_scores(data.test), "data")

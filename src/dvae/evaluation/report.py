@@ -11,7 +11,7 @@ import torch
 
 from dvae import provenance
 from dvae.config import check, to_mapping
-from dvae.dag import Dag, DagBatch, ScoredDags
+from dvae.dag import Dag, DagBatch, Dataset
 from dvae.evaluation.common import evaluation_mode
 from dvae.evaluation.intervals import Estimate, mean_estimate
 from dvae.evaluation.prior import PRIOR_DECODINGS, PRIOR_LATENTS, PriorSamples, prior_samples
@@ -101,7 +101,7 @@ class Evaluation:
 
 def evaluate(
     vae: VAE,
-    data: ScoredDags,
+    data: Dataset,
     *,
     test_limit: int | None = None,
     encodings: int = ENCODINGS,
@@ -158,7 +158,7 @@ def _limit(vae: VAE, test_limit: int | None) -> int | None:
     return test_limit
 
 
-def _chosen(data: ScoredDags, limit: int | None, seed: int) -> list[Dag]:
+def _chosen(data: Dataset, limit: int | None, seed: int) -> list[Dag]:
     """At most `limit` test graphs, drawn with `seed`, in their order."""
     dags = data.test.dags
     check(len(dags) >= 1, f"{data.name} has no test graphs")

@@ -15,14 +15,14 @@ from typing import Any
 
 from dvae import provenance
 from dvae.config import check
-from dvae.dag import Dag, DagSet, ScoredDag
+from dvae.dag import Dag, ScoredDag
 from dvae.models import VAE
 from dvae.progress import Progress, progress_bar
 from dvae.strategies.archive import Archive
 from dvae.strategies.random import RandomSearch
 from dvae.strategies.registry import DEFAULT, STRATEGIES
 from dvae.studies.identity import check_same, current, fingerprint, model_fingerprint
-from dvae.studies.known import known_scores, scored_items
+from dvae.studies.known import known_scores
 from dvae.studies.ledger import Direction, Ledger, MemoryLedger, Trial
 from dvae.studies.presence import Presence
 from dvae.studies.scores import resolve_score
@@ -66,7 +66,7 @@ def search(
     strategy: Any = DEFAULT,
     storage: str | Ledger | None = None,
     name: str = "search",
-    warm: DagSet | Iterable[ScoredDag] | None = None,
+    warm: Iterable[ScoredDag] | None = None,
     start: Sequence[Dag] = (),
     batch: int = 10,
     initial: int = 50,
@@ -260,7 +260,7 @@ def _negative(item: ScoredDag) -> ScoredDag:
     return ScoredDag(item.dag, None if item.score is None else -item.score)
 
 
-def _scored(warm: DagSet | Iterable[ScoredDag] | None) -> list[ScoredDag]:
+def _scored(warm: Iterable[ScoredDag] | None) -> list[ScoredDag]:
     """The known scores that a search can compute with."""
-    items = [] if warm is None else scored_items(warm) if isinstance(warm, DagSet) else list(warm)
-    return [item for item in items if item.score is not None and abs(item.score) <= MAX_SCORE]
+    usable = (item for item in warm or () if item.score is not None and abs(item.score) <= MAX_SCORE)
+    return [ScoredDag(item.dag, item.score) for item in usable]

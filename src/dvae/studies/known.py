@@ -51,9 +51,3 @@ def known_scores(
 def scored_by(task: Task, data: DagSet) -> list[ScoredDag]:
     """The DAGs of a data set with the task's own scores, whatever scores the data have."""
     return [ScoredDag(dag, score) for dag, score in zip(data.dags, task.scores(data.dags), strict=True)]
-
-
-def scored_items(data: DagSet) -> list[ScoredDag]:
-    """The DAGs of a data set that have scores, with these."""
-    pairs = zip(data.dags, data.scores, strict=True)
-    return [ScoredDag(dag, score) for dag, score in pairs if score is not None]

@@ -16,7 +16,8 @@ import numpy as np
 import torch
 
 from dvae.dag import Dag, DagSet
-from dvae.errors import DagError, MissingError, TaskError
+from dvae.errors import DagError, TaskError
+from dvae.extras import missing
 from dvae.tasks.enas import EnasTask
 
 log = logging.getLogger("dvae")
@@ -39,12 +40,20 @@ class HeldOut:
 class EnasSurrogateTask(EnasTask):
     """Six layers; scores are predicted weight-sharing accuracies."""
 
+    @property
+    def can_score(self) -> bool:
+        return True
+
     def __init__(self) -> None:
         super().__init__(6)
         self.name = NAME
 
+    @classmethod
+    def from_name(cls, name: str) -> EnasSurrogateTask | None:
+        return cls() if name == NAME else None
+
     def spec(self) -> dict[str, Any]:
-        return {"kind": "enas-surrogate"}
+        return {}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> EnasSurrogateTask:
@@ -71,7 +80,7 @@ class EnasSurrogateTask(EnasTask):
         try:
             from sklearn.ensemble import RandomForestRegressor
         except ImportError:
-            raise MissingError("the surrogate of enas6 needs scikit-learn: pip install 'dvae[search]'") from None
+            raise missing("scikit-learn", "search", "the surrogate of enas6") from None
         data = self.dataset()
         forest = RandomForestRegressor(TREES, random_state=SEED, n_jobs=-1)
         forest.fit(self._features(data.train.dags), _targets(data.train))

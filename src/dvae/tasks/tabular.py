@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import torch
 
-from dvae.dag import Dag, DagBatch, ScoredDag
+from dvae.dag import Dag, DagBatch, Dataset, DataSource, ScoredDag
 from dvae.errors import TaskError
 from dvae.tasks.base import ModelHints, Task
 
@@ -29,6 +30,10 @@ class TabularTask(Task):
 
     varies_in_size = False
     data_is_complete = True
+
+    @property
+    def can_score(self) -> bool:
+        return True
 
     @abstractmethod
     def read_entries(self) -> list[ScoredDag]:
@@ -54,6 +59,10 @@ class TabularTask(Task):
                 raise TaskError(f"DAG {number} is not in the tables of {self.name}")
             found.append(self._score_of[key])
         return found
+
+    def dataset(self, size: int | None = None, seed: int = 0) -> Dataset:
+        found = Dataset.split(self.name, self.entries, size)
+        return replace(found, source=DataSource(size=size, seed=seed))
 
     def best(self, share: float) -> float:
         """The score that `share` of all DAGs reach."""
