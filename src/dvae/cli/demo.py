@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dvae.cli import answers, options
-from dvae.errors import CheckpointError
+from dvae.errors import CheckpointError, MissingError
 
 if TYPE_CHECKING:
     from dvae.cli.runs import RunConfig
@@ -194,10 +194,14 @@ def _searched(run: Path, vae: VAE, data: Dataset) -> dict[str, Any]:
     rows = []
     for strategy in RIVALS:
         answers.remark(f"Searching with {strategy}: {EVALUATIONS} networks to score ...")
-        study = search(
-            vae, budget=EVALUATIONS, strategy=strategy, warm=warm, name=strategy, progress=True,
-            storage=storage_of(run), about={"run": str(run.absolute())},
-        )  # fmt: skip
+        try:
+            study = search(
+                vae, budget=EVALUATIONS, strategy=strategy, warm=warm, name=strategy, progress=True,
+                storage=storage_of(run), about={"run": str(run.absolute())},
+            )  # fmt: skip
+        except MissingError as error:
+            answers.remark(f"Left out: {error}")
+            continue
         reached = arrival(study.trials, optimum)
         rows.append({"strategy": strategy, "best": study.best_score, "gap": optimum - study.best_score,
                      "evaluations_to_optimum": int(reached) if reached.isdecimal() else None})  # fmt: skip

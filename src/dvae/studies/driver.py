@@ -25,7 +25,7 @@ from dvae.studies.identity import check_same, current, fingerprint, model_finger
 from dvae.studies.known import known_scores
 from dvae.studies.ledger import Direction, Ledger, MemoryLedger, Trial
 from dvae.studies.presence import Presence
-from dvae.studies.scores import resolve_score
+from dvae.studies.scores import ResolvedScore, resolve_score
 from dvae.studies.scoring import MAX_SCORE, Score
 from dvae.studies.storage import open_ledger
 from dvae.studies.study import ABOUT, ENDED, STATE, Study, as_plain, best_of
@@ -61,7 +61,7 @@ def search(
     vae: VAE,
     task: Task | None = None,
     *,
-    score: Score | str | None = None,
+    score: Score | ResolvedScore | str | None = None,
     budget: int = 500,
     strategy: Any = DEFAULT,
     storage: str | Ledger | None = None,

@@ -48,6 +48,8 @@ class ResolvedScore(NamedTuple):
 
 def resolve_score(score: Any, task: Task) -> ResolvedScore:
     """A score from None (the task's own), from a name, or from a function or an object."""
+    if isinstance(score, ResolvedScore):
+        return score
     if score is None or score == task.score:
         task.scores([])  # a task without scores says so before anything begins
         return ResolvedScore(None, TaskScore(task))

@@ -45,10 +45,8 @@ def study_names(address: str) -> list[str]:
 def shown(address: str) -> str:
     """An address without its password."""
     head, at, tail = address.rpartition("@")
-    if not at:
-        return address
-    scheme, _, user = head.partition("://")
-    return f"{scheme}://{user.partition(':')[0]}@{tail}"
+    scheme, slashes, user = head.partition("://")
+    return f"{scheme}://{user.partition(':')[0]}@{tail}" if at and slashes else address
 
 
 def storage_of(run: Path) -> str:
