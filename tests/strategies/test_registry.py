@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Iterable
 from functools import partial
@@ -15,6 +16,7 @@ from dvae.dag import Dag, ScoredDag
 from dvae.errors import ConfigError, MissingError
 from dvae.models import VAE
 from dvae.strategies import STRATEGIES, Archive, Evolution, make_strategy
+from dvae.studies import named_score
 
 TASK = dvae.tasks.get("asia")
 OUTSIDE = '''
@@ -72,6 +74,20 @@ def test_a_strategy_from_outside_searches_and_is_resumed(outside: str, vae: VAE,
     assert [trial.dag for trial in study.trials] == [trial.dag for trial in whole.trials]
     assert study.description["strategy"] == outside
     assert STRATEGIES.get(outside).description == "Random networks of the task, one after another."
+
+
+def test_installed_packages_offer_strategies_and_scores(outside: str, tmp_path: Path) -> None:
+    """By entry points, as a package declares them in its pyproject.toml."""
+    about = tmp_path / "outside_of_tests-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: outside-of-tests\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(
+        f"[dvae.strategies]\nshuffled = {outside}\n[dvae.scores]\nsize = builtins:len\n"
+    )
+    importlib.invalidate_caches()
+    assert "shuffled" in STRATEGIES.names()
+    assert STRATEGIES.get("shuffled").maker.__name__ == "Shuffled"
+    assert named_score("size")(TASK.sample(1, seed=0)[0]) == 8
 
 
 def test_a_strategy_from_outside_may_need_a_start(vae: VAE) -> None:

@@ -232,7 +232,13 @@ class _Start:
         from dvae.studies import known_scores
 
         chosen = source or (NONE if score is not None or task.data_is_complete or count == 0 else DATA)
-        items = _known_items(settings, task, score, chosen)
+        try:
+            items = _known_items(settings, task, score, chosen)
+        except DvaeError as error:
+            if source is not None or count is not None:
+                raise
+            answers.remark(f"The run's data cannot be read, so that nothing is known from the start: {error}")
+            items = []
         known = known_scores(items, count, seed=seed, higher_is_better=not minimize)
         if known.best is not None:
             best = f"the best of them {_number(known.best.score)}"
@@ -253,6 +259,7 @@ def _known_items(settings: Any, task: Task, score: str | None, source: str) -> l
         from dvae.cli import inputs
 
         return inputs.read_dags(Path(source), task)
+    answers.remark("Reading the scores of the run's data ...")
     data = settings.dataset(task).everything
     return scored_by(task, data) if score is None else list(data.with_scores_only())
 

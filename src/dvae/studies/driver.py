@@ -232,7 +232,7 @@ class Search:
             trials = ledger.trials()
             best = best_of(trials, not self.config.minimize)
             finished = sum(trial.finished for trial in trials)
-            bar.update(finished - bar.done, **({} if best is None else {"best": f"{best.score:.4g}"}))
+            bar.update(finished - bar.done, **({} if best is None else {"best": f"{best.score:.7g}"}))
             if done:
                 continue
             if all(trial.finished for trial in trials if trial.round == number):

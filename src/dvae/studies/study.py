@@ -86,6 +86,11 @@ class Study:
         """In the order they were proposed."""
         return sorted(self.ledger.trials(), key=lambda trial: trial.number)
 
+    @property
+    def scored(self) -> list[ScoredDag]:
+        """The candidates that have a score, in the order they were proposed."""
+        return [ScoredDag(trial.dag, trial.score) for trial in self.trials if trial.score is not None]
+
     def best(self) -> Trial | None:
         """Of the complete ones; the first of equals."""
         return best_of(self.trials, self.higher_is_better)
