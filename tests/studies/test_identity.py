@@ -106,9 +106,15 @@ def test_a_start_is_scored_first_and_counts(vae: VAE, tmp_path: Path) -> None:
 
 
 def test_no_round_begins_after_the_time_is_up(vae: VAE) -> None:
-    study = dvae.search(vae, TASK, score=few_edges, strategy="random", budget=50, batch=5, seconds=0.0)
-    assert len(study.trials) == 5
+    def slow(dag: Dag) -> float:
+        time.sleep(0.3)
+        return few_edges(dag)
+
+    options: dict[str, Any] = {"score": slow, "strategy": "random", "budget": 50, "batch": 2}
+    study = dvae.search(vae, TASK, seconds=0.5, **options)
+    assert len(study.trials) == 2
     assert study.ended
+    assert dvae.search(vae, TASK, seconds=0.0, **options).trials == []
 
 
 def test_each_round_is_told_and_may_be_the_last(vae: VAE, tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ class Search:
             self._describe(ledger)
             bar.skip(sum(trial.finished for trial in ledger.trials()))
             number = self._restore(ledger)
-            while True:
+            while seconds is None or time.monotonic() - begun < seconds:
                 self._ask(ledger, number)
                 self._score(ledger, number, work, workers, bar)
                 presence.check()
@@ -165,8 +165,7 @@ class Search:
                     self._tell(map(_evaluation, told))
                     number += 1
                     ledger.describe(STATE, {"round": number, "strategy": self.strategy.state()})
-                stopped = on_round is not None and on_round(study) is True
-                if ends or stopped or (seconds is not None and time.monotonic() - begun >= seconds):
+                if (on_round is not None and on_round(study) is True) or ends:
                     break
             ledger.describe(ENDED, True)
         return study
