@@ -140,7 +140,7 @@ def test_a_failing_score_on_unscored_data_is_no_traceback(call: Call, pipelines:
     assert answer_of(done)["failed"] == 6
     done = call(*words, f"{MINE}:few_edges", "--json")
     assert done.exit_code == 0
-    assert "4 training DAGs come first" in done.stderr
+    assert "the first candidates are 4 training DAGs" in done.stderr
     study = Study.open(storage_of(folder), answer_of(done)["study"])
     own = {item.dag for item in load_jsonl(data)}
     assert {trial.dag for trial in study.trials if trial.round == 0} <= own
@@ -207,7 +207,7 @@ def test_the_datas_scores_are_known_where_they_are_said_to_be_the_same(
     assert "known before" in text.stdout
     assert f"Nothing better was found than was known before: {best:.6f}" in text.stderr
     some = call(*words, "--study", "some", "--known", str(pipelines), "--warm", 10, "--json")
-    assert "The search knows 10 of 40 known scores" in some.stderr
+    assert "The search starts from 10 of 40 known scores" in some.stderr
     assert answer_of(some)["description"]["warm"] == 10
     assert answer_of(some)["known_before"]["score"] == best
     nothing = call(*words, "--study", "nothing", "--known", "none", "--json")

@@ -7,9 +7,9 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,16 +17,15 @@ from dvae.cli import answers, options
 from dvae.errors import ConfigError, DvaeError, TaskError
 
 if TYPE_CHECKING:
-    from dvae.dag import Dag, ScoredDag
+    from dvae.dag import ScoredDag
     from dvae.models import VAE
-    from dvae.studies import KnownScores, Study
+    from dvae.studies import Study
     from dvae.studies.scores import ResolvedScore
     from dvae.tasks import Task
 
 SHOWN = 5
 REASONS = 3
 ALL_FAILED, INTERRUPTED = 1, 130
-DATA, NONE = "data", "none"
 
 
 def search(
@@ -111,7 +110,9 @@ def search(
     import dvae
     from dvae.cli import inputs, runs
     from dvae.strategies import STRATEGIES
+    from dvae.studies.start import NONE, start_of
     from dvae.studies.storage import shown, storage_of
+    from dvae.studies.study import as_plain
 
     answers.check_outputs(out, draw)
     settings = runs.read(run)
@@ -125,12 +126,15 @@ def search(
     name = study or _study_name(run, url, searched, score, strategy, seed)
     if known is None and warm is None and _begun_with_nothing(url, name):
         known = NONE  # as a search that is resumed was begun
-    start = _Start.of(settings, searched, score, known, warm, seed, minimize)
+    start = start_of(
+        lambda: settings.dataset(searched), searched, score, source=known, count=warm, seed=seed, minimize=minimize
+    )
     address = shlex.quote(f"{shown(url)}#{name}")
     answers.remark(
         f"Study {name!r} in {shown(url)}; look at it with: dvae explore {shlex.quote(str(run))} --study {address}"
     )
     answers.remark(start.words)
+    best = start.known.best
     elsewhere = _workers(url, name, workers, score, timeout, prune, heartbeat) if workers > 1 else None
     try:
         with elsewhere or contextlib.nullcontext():
@@ -153,7 +157,7 @@ def search(
                 prune=prune,
                 heartbeat=heartbeat,
                 seconds=None if minutes is None else 60 * minutes,
-                about={"run": str(run.absolute()), **start.about},
+                about={"run": str(run.absolute()), "known_before": best and as_plain(best)},
                 progress=True,
             )
     except KeyboardInterrupt:
@@ -210,80 +214,6 @@ def _begun_with_nothing(url: str, name: str) -> bool:
     warm = study.description.get("warm")
     study.close()
     return warm == 0
-
-
-class _Start:
-    """What a search begins with: known scores, or DAGs to score first."""
-
-    def __init__(self, known: KnownScores, dags: Sequence[Dag], words: str) -> None:
-        self.known, self.dags, self.words = known, dags, words
-
-    @property
-    def about(self) -> dict[str, Any]:
-        from dvae.studies.study import as_plain
-
-        return {"known_before": None if self.known.best is None else as_plain(self.known.best)}
-
-    @classmethod
-    def of(
-        cls, settings: Any, task: Task, score: str | None, source: str | None, count: int | None, seed: int,
-        minimize: bool,
-    ) -> _Start:  # fmt: skip
-        from dvae.studies import known_scores
-
-        chosen = source or (NONE if score is not None or task.data_is_complete or count == 0 else DATA)
-        try:
-            items = _known_items(settings, task, score, chosen)
-        except DvaeError as error:
-            if source is not None or count is not None:
-                raise
-            answers.remark(f"The run's data cannot be read, so that nothing is known from the start: {error}")
-            items = []
-        known = known_scores(items, count, seed=seed, higher_is_better=not minimize)
-        if known.best is not None:
-            best = f"the best of them {_number(known.best.score)}"
-            return cls(known, (), f"The search knows {known.words} from the start, {best}.")
-        if count:
-            dags = _sampled(settings.dataset(task).train.dags, count, seed)
-            return cls(known, dags, f"No scores are known: {answers.counted(len(dags), 'training DAG')} come first.")
-        return cls(known, (), _hint(settings, task, score, source, count))
-
-
-def _known_items(settings: Any, task: Task, score: str | None, source: str) -> list[ScoredDag]:
-    """Scored DAGs of the quantity that is searched: a task scores its data itself, whatever scores they have."""
-    from dvae.studies.known import scored_by
-
-    if source == NONE:
-        return []
-    if source != DATA:
-        from dvae.cli import inputs
-
-        return inputs.read_dags(Path(source), task)
-    answers.remark("Reading the scores of the run's data ...")
-    data = settings.dataset(task).everything
-    return scored_by(task, data) if score is None else list(data.with_scores_only())
-
-
-def _sampled(dags: Sequence[Dag], count: int, seed: int) -> list[Dag]:
-    import random
-
-    return random.Random(seed).sample(list(dags), min(count, len(dags)))
-
-
-def _hint(settings: Any, task: Task, score: str | None, source: str | None, count: int | None) -> str:
-    """That the data have scores which the search was not told to use."""
-    words = "No scores are known from the start."
-    if score is None or source is not None or count is not None or task.can_score:
-        return words
-    try:
-        number = len(settings.dataset(task).everything.with_scores_only())
-    except DvaeError:  # the file is gone: there is nothing to hint at
-        return words
-    return (
-        f"{words} If the {number:,} scores in the run's data are what {score} gives, add: --known data"
-        if number
-        else words
-    )
 
 
 @contextlib.contextmanager
