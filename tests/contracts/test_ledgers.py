@@ -157,6 +157,18 @@ def test_a_dead_workers_trial_waits_again_under_its_own_number(kind: str, tmp_pa
     assert [trial.score for trial in ledger.trials()] == [1.0]
 
 
+def test_a_worker_says_itself_how_soon_it_counts_as_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = with_trials("dvae", tmp_path, 2)
+    hasty, calm = (open_ledger(address_of("dvae", tmp_path), "test", heartbeat=every) for every in (1, 100))
+    hasty.take("hasty")
+    calm.take("calm")
+    now = time.time()
+    monkeypatch.setattr("dvae.studies.sqlite_ledger.time.time", lambda: now + 10)
+    assert ledger.reclaim() == [0]
+    monkeypatch.setattr("dvae.studies.sqlite_ledger.time.time", lambda: now + 400)
+    assert ledger.reclaim() == [1]
+
+
 def test_a_clock_that_was_set_back_keeps_no_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = with_trials("dvae", tmp_path, 1)
     now = time.time()

@@ -44,7 +44,7 @@ def worker(
     """
     from dvae.studies import Work, work_on
 
-    opened = _opened(storage, study, wait)
+    opened = _opened(storage, study, wait, heartbeat)
     sys.path.insert(0, "")  # a score may lie in a file beside which the command is given
     work = Work(_score(opened, score), timeout, prune, opened.higher_is_better, heartbeat)
     answers.remark(f"Working on {opened.name!r} as {work.name}")
@@ -78,13 +78,13 @@ def _score(opened: Study, given: str | None) -> Score:
     return named_score(name)
 
 
-def _opened(storage: str, name: str | None, wait: bool) -> Study:
+def _opened(storage: str, name: str | None, wait: bool, heartbeat: int) -> Study:
     """The study, once its search has written down what it is about."""
     from dvae.studies import Study
 
     while True:
         try:
-            opened = Study.open(storage, name)
+            opened = Study.open(storage, name, heartbeat=heartbeat)
             if opened.description:
                 return opened
             problem = StudyError(f"the study {opened.name!r} has not begun; add --wait to wait for its search")

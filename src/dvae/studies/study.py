@@ -14,6 +14,7 @@ from dvae.errors import StudyError
 from dvae.studies import storage
 from dvae.studies.identity import current
 from dvae.studies.ledger import Ledger, Trial
+from dvae.studies.worker import HEARTBEAT_SECONDS
 
 ABOUT = "dvae"  # what a study searches, in its ledger
 STATE = "dvae:state"  # where its strategy stood when the newest round was asked for
@@ -49,15 +50,18 @@ class Study:
         self.ledger = ledger
 
     @classmethod
-    def open(cls, address: str, name: str | None = None) -> Study:
-        """A study kept at an address (dvae:///FILE.db, sqlite:///FILE.db, postgresql://...); None: the only one."""
+    def open(cls, address: str, name: str | None = None, *, heartbeat: int = HEARTBEAT_SECONDS) -> Study:
+        """A study kept at an address (dvae:///FILE.db, sqlite:///FILE.db, postgresql://...); None: the only one.
+
+        A worker that takes trials is heard of every `heartbeat` seconds.
+        """
         if name is None:
             names = storage.study_names(address)
             if len(names) != 1:
                 found = "no study" if not names else "several studies: " + ", ".join(names)
                 raise StudyError(f"{storage.shown(address)} holds {found}; name one")
             (name,) = names
-        return cls(storage.open_ledger(address, name))
+        return cls(storage.open_ledger(address, name, heartbeat=heartbeat))
 
     def close(self) -> None:
         """Lets go of the storage."""
