@@ -15,7 +15,7 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,10 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "src"))
 
 import dvae
 from dvae import provenance
-from dvae.dag import Dag
-from dvae.strategies import Archive, Evaluation, Evolution, Strategy, TrustRegion
+from dvae.dag import Dag, ScoredDag
+from dvae.models import VAE
+from dvae.strategies import Archive, Evolution
+from dvae.studies.study import running_best
 from dvae.tasks import NasBenchGraphTask, TabularTask
 from dvae.tasks.nasbench_graph import tree_dag
 
@@ -36,10 +38,14 @@ TOP = 0.001
 class UniformSampling:
     """DAGs of the benchmark, each as likely as any other, none twice."""
 
-    def __init__(self, archive: Archive, task: TabularTask, seed: int) -> None:
+    needs_start = False
+
+    def __init__(self, vae: VAE, archive: Archive, *, seed: int) -> None:
         self.archive = archive
-        order = torch.randperm(len(task.entries), generator=torch.Generator().manual_seed(seed)).tolist()
-        self.dags = [task.entries[place].dag for place in order]
+        assert isinstance(archive.task, TabularTask)
+        entries = archive.task.entries
+        order = torch.randperm(len(entries), generator=torch.Generator().manual_seed(seed + 1000)).tolist()
+        self.dags = [entries[place].dag for place in order]
 
     def ask(self, count: int) -> list[Dag]:
         found: list[Dag] = []
@@ -47,45 +53,48 @@ class UniformSampling:
             found += self.archive.take([self.dags.pop()], 1)
         return found
 
-    def tell(self, evaluations: Iterable[Evaluation]) -> None:
+    def tell(self, evaluations: Iterable[ScoredDag]) -> None:
         self.archive.add(evaluations)
+
+    def state(self) -> dict[str, Any]:
+        return {"left": len(self.dags)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        del self.dags[state["left"] :]
 
 
 class TreeEvolution(Evolution):
     """Evolution that also hangs an operation of a tree elsewhere, which adding or taking one edge cannot do."""
 
-    def _changed(self, dag: Dag) -> Dag:
-        if self._draw(2) == 0:
-            return super()._changed(dag)
+    def changed(self, dag: Dag) -> Dag:
+        if self.draw(2) == 0:
+            return super().changed(dag)
         before = dag.predecessors()[1:-1]
         parents = [sources[-1] for sources in before]
-        place = self._draw(len(parents))
-        parents[place] = self._draw(place + 1)
+        place = self.draw(len(parents))
+        parents[place] = self.draw(place + 1)
         child = tree_dag(tuple(parents), dag.types[1:-1])
         return child if self.archive.task.is_valid(child) else dag
 
 
 def search(
-    strategy: Strategy, task: TabularTask, start: list[Dag], budget: int, each: int, target: float
+    vae: VAE, task: TabularTask, strategy: Any, start: list[Dag], seed: int, budget: int, each: int, target: float
 ) -> dict[str, Any]:
-    """Asks and tells until the target is found or the budget is spent; the start counts."""
+    """Searches until the target is found or the budget is spent; the start counts."""
     begun = time.perf_counter()
-    spent, found, best = 0, None, -float("inf")
-    curve: list[float] = []
-    dags = start
-    while dags and found is None:
-        scores = task.scores(dags)
-        strategy.tell([Evaluation(dag, score) for dag, score in zip(dags, scores, strict=True)])
-        for score in scores:
-            spent += 1
-            best = max(best, score)
-            curve.append(best)
-            if found is None and score >= target:
-                found = spent
-        dags = strategy.ask(min(each, budget - spent)) if spent < budget else []
+    study = dvae.search(
+        vae, task, strategy=strategy, start=start, seed=seed, budget=budget, batch=each, initial=2,
+        on_round=lambda study: study.best_score >= target,
+    )  # fmt: skip
     seconds = time.perf_counter() - begun
+    scores = [trial.score for trial in study.trials if trial.score is not None]
+    curve = running_best(scores)
+    found = next((count for count, score in enumerate(scores, 1) if score >= target), None)
     kept = {str(place): curve[place - 1] for place in (20, 50, 100, 200, 400) if place <= len(curve)}
-    return {"best": best, "evaluations_to_target": found, "spent": spent, "best_after": kept, "seconds": seconds}
+    spent = len(study.trials)
+    return {
+        "best": study.best_score, "evaluations_to_target": found, "spent": spent, "best_after": kept, "seconds": seconds
+    }  # fmt: skip
 
 
 def benchmark(name: str, run: str, options: argparse.Namespace) -> dict[str, Any]:
@@ -94,23 +103,22 @@ def benchmark(name: str, run: str, options: argparse.Namespace) -> dict[str, Any
     assert isinstance(task, TabularTask), f"{name} is no tabular benchmark"
     target = task.best(TOP)
     good = sum(entry.score is not None and entry.score >= target for entry in task.entries)
-    evolution = TreeEvolution if isinstance(task, NasBenchGraphTask) else Evolution
-    makers: dict[str, Callable[[Archive, int], Strategy]] = {
-        "trust-region": lambda archive, seed: TrustRegion(vae, archive, seed=seed),
-        "evolution": lambda archive, seed: evolution(archive, seed=seed),
-        "uniform": lambda archive, seed: UniformSampling(archive, task, seed + 1000),
+    strategies: dict[str, Any] = {
+        "trust-region": "trust-region",
+        "evolution": TreeEvolution if isinstance(task, NasBenchGraphTask) else "evolution",
+        "uniform": UniformSampling,
     }
     rows: list[dict[str, Any]] = []
     for seed in range(options.first_seed, options.first_seed + options.seeds):
         start = list(dict.fromkeys(task.sample(2 * options.start, seed=seed)))[: options.start]
         for strategy in options.strategies.split(","):
-            searcher = makers[strategy](Archive(task), seed)
-            result = search(searcher, task, start, options.budget, options.each, target)
+            how = strategies[strategy]
+            result = search(vae, task, how, start, seed, options.budget, options.each, target)
             rows.append({"task": name, "strategy": strategy, "seed": seed, **result})
             print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
     summary = {
         strategy: summarised([row for row in rows if row["strategy"] == strategy], options.budget)
-        for strategy in makers
+        for strategy in strategies
     }
     facts = {"dags": len(task.entries), "target": target, "good": good, "optimum": task.best(1 / len(task.entries))}
     expected = (len(task.entries) + 1) / (good + 1)

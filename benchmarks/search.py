@@ -28,7 +28,9 @@ from dvae import provenance
 from dvae.bayesnet.hill_climbing import hill_climb
 from dvae.bayesnet.scores import MOST_TABULATED
 from dvae.bayesnet.structure import exact_optimum
-from dvae.strategies import Archive, Evaluation, Strategy, make_strategy
+from dvae.dag import ScoredDag
+from dvae.models import VAE
+from dvae.studies import Study
 from dvae.tasks import Task
 from dvae.tasks.bayesnet import BayesNetTask
 
@@ -36,25 +38,22 @@ CLOSE = 1e-6
 
 
 def search(
-    strategy: Strategy, task: Task, warm: list[Evaluation], budget: int, each: int, target: float
+    vae: VAE, task: Task, strategy: str, warm: list[ScoredDag], seed: int, budget: int, each: int, target: float
 ) -> dict[str, Any]:
-    """Asks and tells until the target is found or the budget is spent."""
+    """Searches until the target is found or the budget is spent."""
     start = time.perf_counter()
-    strategy.tell(warm)
-    spent, found = 0, None
-    best = -float("inf")
-    while spent < budget and found is None:
-        dags = strategy.ask(min(each, budget - spent))
-        if not dags:
-            break
-        scores = task.scores(dags)
-        strategy.tell([Evaluation(dag, score) for dag, score in zip(dags, scores, strict=True)])
-        for score in scores:
-            spent += 1
-            best = max(best, score)
-            if found is None and score >= target - CLOSE:
-                found = spent
-    return {"best": best, "evaluations_to_target": found, "spent": spent, "seconds": time.perf_counter() - start}
+    study = dvae.search(
+        vae, task, strategy=strategy, warm=warm, seed=seed, budget=budget, batch=each, initial=2,
+        on_round=lambda study: found_after(study, target) is not None,
+    )  # fmt: skip
+    found, seconds = found_after(study, target), time.perf_counter() - start
+    return {"best": study.best_score, "evaluations_to_target": found, "spent": len(study.trials), "seconds": seconds}
+
+
+def found_after(study: Study, target: float) -> int | None:
+    """How many evaluations it took to reach the target."""
+    scores = (trial.score for trial in study.trials)
+    return next((count for count, score in enumerate(scores, 1) if score is not None and score >= target - CLOSE), None)
 
 
 def known_answers(task: BayesNetTask) -> dict[str, Any]:
@@ -113,12 +112,12 @@ def main() -> None:
     for seed in range(options.first_seed, options.first_seed + options.seeds):
         chosen = torch.randperm(len(pool), generator=torch.Generator().manual_seed(seed))[: options.warm].tolist()
         dags = [pool[place] for place in chosen]
-        warm = [Evaluation(dag, score) for dag, score in zip(dags, task.scores(dags), strict=True)]
+        warm = [ScoredDag(dag, score) for dag, score in zip(dags, task.scores(dags), strict=True)]
         for name in names:
             if any(row["strategy"] == name and row["seed"] == seed for row in rows):
                 continue
-            strategy = make_strategy(name, vae, Archive(task), seed=seed)
-            result = search(strategy, task, warm, options.budget, 50 if name == "paper" else options.each, target)
+            each = 50 if name == "paper" else options.each
+            result = search(vae, task, name, warm, seed, options.budget, each, target)
             row = {"strategy": name, "seed": seed, "warm_best": max(task.scores(dags)), **result}
             rows.append(row)
             if options.lines is not None:

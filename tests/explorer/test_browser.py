@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from dvae import models, tasks
-from dvae.dag import DagSet, load_jsonl
+from dvae.dag import DagSet, ScoredDag, load_jsonl
 from dvae.explorer import PageModel, Space, charts, open_study
 from dvae.explorer.model import Walk
-from dvae.strategies import Archive, Evaluation, Evolution
+from dvae.strategies import Archive, Evolution
 from dvae.studies.ledger import Outcome
 from dvae.studies.optuna_ledger import OptunaLedger
 from dvae.studies.study import ABOUT
@@ -316,16 +316,16 @@ def test_the_picture_of_the_readme(browser: Any, tmp_path: Path) -> None:
     space = Space.of(vae, data.everything, "asia")
     book = OptunaLedger(f"sqlite:///{tmp_path}/asia.db", "evolution", create="maximize")
     book.describe(ABOUT, {"strategy": "evolution", "budget": 300, "direction": "maximize"})
-    strategy = Evolution(Archive(task), seed=0)
+    strategy = Evolution(None, Archive(task), seed=0)
     known = zip(data.train.dags[:200], data.train.scores[:200], strict=True)
-    strategy.tell([Evaluation(dag, score) for dag, score in known])
+    strategy.tell([ScoredDag(dag, score) for dag, score in known])
     for dag in (dag for _ in range(20) for dag in strategy.ask(10)):
         book.propose(dag, {})
         trial = book.take("worker")
         assert trial is not None
         score = task.score(trial.dag)
         book.finish(trial.number, Outcome(score), {})
-        strategy.tell([Evaluation(dag, score)])
+        strategy.tell([ScoredDag(dag, score)])
     with served(PageModel(space, [open_study(book.url)])) as page:
         for width, height in ((1280, 800), (1920, 1080)):
             for theme in ("light", "dark"):

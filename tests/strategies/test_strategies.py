@@ -11,11 +11,12 @@ import pytest
 
 import dvae
 from dvae import Dag
+from dvae.dag import ScoredDag
 from dvae.errors import DvaeError
 from dvae.models.vae import VAE
-from dvae.strategies import Archive, Evaluation, Evolution, RandomSearch, Strategy, TrustRegion, TrustRegionConfig
+from dvae.strategies import Archive, Evolution, RandomSearch, Strategy, TrustRegion, TrustRegionConfig
 from dvae.strategies.registry import LATENTS_ONLY
-from dvae.strategies.surrogate import POINTS_A_FEATURE
+from dvae.strategies.surrogate import POINTS_PER_FEATURE
 
 TASK = dvae.tasks.get("asia")
 TARGET = {("A", "T"), ("S", "L"), ("T", "E"), ("L", "E"), ("E", "X")}
@@ -43,7 +44,7 @@ MAKERS: dict[str, Callable[[VAE, int], Strategy]] = {
     "uniform": lambda vae, seed: RandomSearch(
         vae, Archive(TASK), seed=seed, box=(vae.latent_mean - vae.latent_std, vae.latent_mean + vae.latent_std)
     ),
-    "evolution": lambda vae, seed: Evolution(Archive(TASK), seed=seed, population=20, tournament=5),
+    "evolution": lambda vae, seed: Evolution(None, Archive(TASK), seed=seed, population=20, tournament=5),
     "trust-region": lambda vae, seed: TrustRegion(vae, Archive(TASK), seed=seed, config=SMALL),
     "trust-region-latents": lambda vae, seed: TrustRegion(
         vae, Archive(TASK), seed=seed, config=replace(SMALL, edits=LATENTS_ONLY.edits, process=LATENTS_ONLY.process)
@@ -55,13 +56,13 @@ every_strategy = pytest.mark.parametrize("name", ["random", "uniform", "evolutio
 
 def searched(strategy: Strategy, rounds: int, each: int = 8) -> list[Dag]:
     warm = TASK.sample(40, seed=1)
-    strategy.tell(Evaluation(dag, score(dag)) for dag in warm)
+    strategy.tell(ScoredDag(dag, score(dag)) for dag in warm)
     proposed = []
     for _ in range(rounds):
         dags = strategy.ask(each)
         assert len(dags) == each
         proposed += dags
-        strategy.tell([Evaluation(dag, score(dag)) for dag in dags])
+        strategy.tell([ScoredDag(dag, score(dag)) for dag in dags])
     return proposed
 
 
@@ -83,8 +84,8 @@ def test_a_seed_makes_a_search_repeatable(name: str, vae: VAE) -> None:
 def test_a_search_restarted_after_every_round_goes_on_the_same(name: str, vae: VAE) -> None:
     """Also where the scores come to outnumber the features of the linear model, and the process changes its view."""
     whole = searched(MAKERS[name](vae, 0), rounds=5)
-    assert 40 < POINTS_A_FEATURE * vae.mean.weight.shape[1] < 40 + len(whole)
-    known = [Evaluation(dag, score(dag)) for dag in TASK.sample(40, seed=1)]
+    assert 40 < POINTS_PER_FEATURE * vae.mean.weight.shape[1] < 40 + len(whole)
+    known = [ScoredDag(dag, score(dag)) for dag in TASK.sample(40, seed=1)]
     state = MAKERS[name](vae, 0).state()
     for first in range(0, len(whole), 8):
         strategy = MAKERS[name](vae, 99)
@@ -92,7 +93,7 @@ def test_a_search_restarted_after_every_round_goes_on_the_same(name: str, vae: V
         strategy.restore(json.loads(json.dumps(state, allow_nan=False)))
         dags = strategy.ask(8)
         assert dags == whole[first : first + 8]
-        new = [Evaluation(dag, score(dag)) for dag in dags]
+        new = [ScoredDag(dag, score(dag)) for dag in dags]
         strategy.tell(new)
         known, state = [*known, *new], strategy.state()
 
@@ -107,7 +108,7 @@ def test_a_search_that_learns_beats_chance(name: str, vae: VAE) -> None:
 def test_a_failed_evaluation_is_remembered_but_has_no_score() -> None:
     archive = Archive(TASK)
     good, bad = TASK.sample(2, seed=0)
-    assert len(archive.add([Evaluation(good, -1.0), Evaluation(bad, None)])) == 1
+    assert len(archive.add([ScoredDag(good, -1.0), ScoredDag(bad, None)])) == 1
     assert archive.unknown([good, bad]) == []
     best = archive.best()
     assert best is not None
@@ -116,7 +117,7 @@ def test_a_failed_evaluation_is_remembered_but_has_no_score() -> None:
 
 def test_strategies_that_need_scores_say_so(vae: VAE) -> None:
     with pytest.raises(DvaeError, match="scored DAGs"):
-        Evolution(Archive(TASK)).ask(1)
+        Evolution(None, Archive(TASK)).ask(1)
     if importlib.util.find_spec("botorch") is not None:
         with pytest.raises(DvaeError, match="scored DAGs"):
             TrustRegion(vae, Archive(TASK)).ask(1)

@@ -1,4 +1,4 @@
-"""Searches whose processes are killed with -9, on SQLite and on PostgreSQL."""
+"""Searches whose processes are killed with -9, on files of our own and of Optuna's, and on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ import dvae
 from dvae.studies import Study
 
 pytestmark = pytest.mark.slow
-pytest.importorskip("optuna")
 
 HERE = Path(__file__).parent
 TASK = dvae.tasks.get("asia")
@@ -60,7 +59,11 @@ def evaluations(study: Study) -> set[tuple[object, float | None]]:
     return {(TASK.key(trial.dag), trial.score) for trial in study.trials}
 
 
-def test_a_search_killed_ten_times_equals_an_uninterrupted_one(run: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("scheme", ["dvae", "sqlite"])
+def test_a_search_killed_ten_times_equals_an_uninterrupted_one(scheme: str, run: Path, tmp_path: Path) -> None:
+    pytest.importorskip("botorch")
+    if scheme == "sqlite":
+        pytest.importorskip("optuna")
     arguments = [
         "search",
         str(run),
@@ -75,11 +78,11 @@ def test_a_search_killed_ten_times_equals_an_uninterrupted_one(run: Path, tmp_pa
     ]
     arguments += ["--heartbeat", "1", "--json", "--storage"]
     (tmp_path / "whole").mkdir()
-    whole = program(tmp_path / "whole", *arguments, f"sqlite:///{tmp_path / 'whole.db'}")
+    whole = program(tmp_path / "whole", *arguments, f"{scheme}:///{tmp_path / 'whole.db'}")
     assert whole.returncode == 0, whole.stderr
     marks = tmp_path / "killed"
     marks.mkdir()
-    storage = f"sqlite:///{tmp_path / 'killed.db'}"
+    storage = f"{scheme}:///{tmp_path / 'killed.db'}"
     chance = random.Random(0)
     for _ in range(10):
         process = started(marks, *arguments, storage)
@@ -93,7 +96,7 @@ def test_a_search_killed_ten_times_equals_an_uninterrupted_one(run: Path, tmp_pa
     finished = program(marks, *arguments, storage)
     assert finished.returncode == 0, finished.stderr
     assert json.loads(finished.stdout)["complete"] == 60
-    first, second = Study.open(f"sqlite:///{tmp_path / 'whole.db'}"), Study.open(storage)
+    first, second = Study.open(f"{scheme}:///{tmp_path / 'whole.db'}"), Study.open(storage)
     assert evaluations(first) == evaluations(second)
     assert len(evaluations(second)) == len(second.trials) == 60
 
@@ -115,9 +118,18 @@ def postgres(tmp_path: Path) -> Iterator[str]:
 
 
 def test_four_workers_on_postgres_two_of_them_killed(run: Path, postgres: str, tmp_path: Path) -> None:
+    pytest.importorskip("optuna")
+    share_and_kill(run, postgres, tmp_path)
+
+
+def test_four_workers_on_a_file_of_our_own_two_of_them_killed(run: Path, tmp_path: Path) -> None:
+    share_and_kill(run, f"dvae:///{tmp_path / 'shared.db'}", tmp_path)
+
+
+def share_and_kill(run: Path, storage: str, tmp_path: Path) -> None:
     marks = tmp_path / "marks"
     marks.mkdir()
-    more = {"DVAE_STORAGE": postgres, "DVAE_TEST_SECONDS": "0.3"}
+    more = {"DVAE_STORAGE": storage, "DVAE_TEST_SECONDS": "0.3"}
     arguments = ["search", str(run), "--budget", "200", "--batch", "20", "--strategy", "random", "--workers", "0"]
     arguments += ["--score", "scores:slow_edges", "--heartbeat", "1", "--study", "shared"]
     proposer = started(marks, *arguments, **more)
@@ -133,7 +145,7 @@ def test_four_workers_on_postgres_two_of_them_killed(run: Path, postgres: str, t
         victim.wait()
     assert proposer.wait(timeout=300) == 0
     assert [worker.wait(timeout=60) for worker in workers[2:]] == [0, 0]
-    study = Study.open(postgres, "shared")
+    study = Study.open(storage, "shared")
     trials, distinct = study.trials, evaluations(study)
     study.close()
     assert len(trials) == len(distinct) == 200

@@ -17,15 +17,16 @@ from dvae import Dag
 from dvae.dag import DagSet
 from dvae.errors import MissingError, PrunedError, StudyError
 from dvae.models.vae import VAE
-from dvae.studies import Ledger, MemoryLedger, Outcome, Study, Work, named_score, work_once
+from dvae.studies import MemoryLedger, Outcome, Study, Work, named_score, open_ledger, work_once
+from dvae.studies.presence import PROPOSER
 from dvae.studies.scoring import goes_badly, outcome_of, takes_report
-from dvae.studies.study import ABOUT, PROPOSER
+from dvae.studies.study import ABOUT
 
 TASK = dvae.tasks.get("asia")
 needs_optuna = pytest.mark.skipif(
     importlib.util.find_spec("optuna") is None, reason="Optuna is not installed (extra: search)"
 )
-every_ledger = pytest.mark.parametrize("kind", ["memory", pytest.param("sqlite", marks=needs_optuna)])
+every_storage = pytest.mark.parametrize("scheme", ["dvae", pytest.param("sqlite", marks=needs_optuna)])
 
 
 def edges_of(dag: Dag) -> float:
@@ -38,85 +39,6 @@ def vae() -> VAE:
     model = dvae.models.build("dvae", TASK, hidden=24, latent=6, seed=0)
     dvae.fit(model, TASK.sample_batch(400, seed=0), epochs=12, batch_size=64, learning_rate=5e-3, progress=False)
     return model
-
-
-def ledger_of(kind: str, folder: Path) -> Ledger:
-    if kind == "memory":
-        return MemoryLedger()
-    from dvae.studies.optuna_ledger import OptunaLedger
-
-    return OptunaLedger(f"sqlite:///{folder / 'study.db'}", "test", create="maximize", heartbeat=1)
-
-
-@every_ledger
-def test_a_trial_goes_from_waiting_to_complete_once(kind: str, tmp_path: Path) -> None:
-    ledger = ledger_of(kind, tmp_path)
-    dags = TASK.sample(2, seed=0)
-    for place, dag in enumerate(dags):
-        assert ledger.propose(dag, {"round": 3, "place": place}) == place
-    assert [trial.state for trial in ledger.trials()] == ["waiting", "waiting"]
-    first = ledger.take("me")
-    assert first is not None
-    assert (first.number, first.dag, first.state, first.round) == (0, dags[0], "running", 3)
-    assert ledger.finish(0, Outcome(score=1.5), {"seconds": 0.1})
-    assert not ledger.finish(0, Outcome(score=9.0), {})
-    second = ledger.take("me")
-    assert second is not None
-    assert second.number == 1
-    assert ledger.take("another") is None
-    ledger.finish(1, Outcome(error="broken"), {})
-    done = ledger.trials()
-    assert [(trial.state, trial.score, trial.error) for trial in done] == [
-        ("complete", 1.5, None),
-        ("failed", None, "broken"),
-    ]
-    assert done[0].attributes["worker"] == "me"
-
-
-@every_ledger
-def test_what_is_described_is_found(kind: str, tmp_path: Path) -> None:
-    ledger = ledger_of(kind, tmp_path)
-    ledger.describe("plan", {"round": 1, "values": [0.1, None]})
-    ledger.describe("plan", {"round": 2})
-    assert ledger.description()["plan"] == {"round": 2}
-
-
-@every_ledger
-def test_of_many_takers_each_gets_another_trial(kind: str, tmp_path: Path) -> None:
-    ledger = ledger_of(kind, tmp_path)
-    for place, dag in enumerate(TASK.sample(12, seed=0)):
-        ledger.propose(dag, {"round": 0, "place": place})
-    taken: list[int] = []
-
-    def take() -> None:
-        while (trial := ledger.take("worker")) is not None:
-            taken.append(trial.number)
-
-    threads = [threading.Thread(target=take) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(taken) == list(range(12))
-
-
-@needs_optuna
-def test_a_dead_workers_trial_waits_again_under_its_own_number(tmp_path: Path) -> None:
-    ledger = ledger_of("sqlite", tmp_path)
-    ledger.propose(TASK.sample(1, seed=0)[0], {"round": 0, "place": 0})
-    assert ledger.take("doomed") is not None
-    assert ledger.reclaim() == []  # it has just been heard of
-    deadline = time.monotonic() + 30
-    while not (reclaimed := ledger.reclaim()):
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
-    assert reclaimed == [0]
-    again = ledger.take("heir")
-    assert again is not None
-    assert again.number == 0
-    assert ledger.finish(0, Outcome(score=1.0), {})
-    assert not ledger.finish(0, Outcome(score=2.0), {})  # the doomed one was only slow
-    assert [trial.score for trial in ledger.trials()] == [1.0]
 
 
 class Crash(BaseException):
@@ -136,7 +58,7 @@ def crashing(score: dvae.studies.Score, after: int, calls: Counter[object]) -> d
     return crash_or_score
 
 
-@needs_optuna
+@every_storage
 @pytest.mark.parametrize(
     "strategy",
     [
@@ -146,12 +68,14 @@ def crashing(score: dvae.studies.Score, after: int, calls: Counter[object]) -> d
         pytest.param("gradient", marks=pytest.mark.slow),
     ],
 )
-def test_a_search_that_dies_again_and_again_is_the_uninterrupted_one(strategy: str, vae: VAE, tmp_path: Path) -> None:
+def test_a_search_that_dies_again_and_again_is_the_uninterrupted_one(
+    strategy: str, scheme: str, vae: VAE, tmp_path: Path
+) -> None:
     if strategy == "trust-region":
         pytest.importorskip("botorch")
     options = {"budget": 24, "batch": 6, "initial": 12, "strategy": strategy, "seed": 4}
     whole = dvae.search(vae, TASK, score=edges_of, **options)
-    storage = f"sqlite:///{tmp_path / 'study.db'}"
+    storage = f"{scheme}:///{tmp_path / 'study.db'}"
     calls: Counter[object] = Counter()
     for after in itertools.cycle((5, 0, 9)):
         try:
@@ -170,31 +94,29 @@ def test_a_search_that_dies_again_and_again_is_the_uninterrupted_one(strategy: s
 
 def _forget_the_running(storage: str) -> None:
     """What the death of a process does after the grace period, without waiting for it."""
-    import optuna
+    opened = Study.open(storage)
+    for trial in opened.trials:
+        if trial.state == "running":
+            opened.ledger.release(trial.number)
+    opened.close()
 
-    opened = optuna.load_study(study_name="search", storage=storage)
-    for trial in opened.get_trials(states=(optuna.trial.TrialState.RUNNING,)):
-        opened._storage.set_trial_state_values(trial._trial_id, optuna.trial.TrialState.WAITING)
 
-
-@needs_optuna
+@every_storage
 def test_a_death_while_candidates_are_written_down_leaves_no_double(
-    vae: VAE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scheme: str, vae: VAE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dvae.studies.optuna_ledger import OptunaLedger
-
     options = {"score": edges_of, "budget": 24, "batch": 6, "strategy": "random", "seed": 1}
     whole = dvae.search(vae, TASK, **options)
-    storage = f"sqlite:///{tmp_path / 'study.db'}"
-    propose = OptunaLedger.propose
-    counter = itertools.count(1)
+    storage = f"{scheme}:///{tmp_path / 'study.db'}"
+    kind: Any = type(open_ledger(storage, "search", create="maximize"))
+    propose, counter = kind.propose, itertools.count(1)
 
-    def dying(self: OptunaLedger, *arguments: object) -> int:
+    def dying(*arguments: object) -> int:
         if next(counter) % 5 == 0:
             raise Crash
-        return propose(self, *arguments)  # type: ignore[arg-type]
+        return int(propose(*arguments))
 
-    monkeypatch.setattr(OptunaLedger, "propose", dying)
+    monkeypatch.setattr(kind, "propose", dying)
     deaths = 0
     while True:
         try:
@@ -269,29 +191,29 @@ def test_the_task_scores_where_no_function_is_given(vae: VAE) -> None:
     assert study.best_score == pytest.approx(TASK.score(study.best_dag))
 
 
-@needs_optuna
-def test_a_study_is_resumed_only_as_it_was_begun(vae: VAE, tmp_path: Path) -> None:
-    options = {"score": edges_of, "strategy": "random", "storage": f"sqlite:///{tmp_path / 'study.db'}"}
+@every_storage
+def test_a_study_is_resumed_only_as_it_was_begun(scheme: str, vae: VAE, tmp_path: Path) -> None:
+    options = {"score": edges_of, "strategy": "random", "storage": f"{scheme}:///{tmp_path / 'study.db'}"}
     dvae.search(vae, TASK, budget=5, **options)
     with pytest.raises(StudyError, match="was begun with seed = 0, not 1"):
         dvae.search(vae, TASK, budget=5, seed=1, **options)
     assert len(dvae.search(vae, TASK, budget=8, **options).trials) == 8  # more of the same is fine
 
 
-@needs_optuna
-def test_two_searches_of_one_study_are_refused(vae: VAE, tmp_path: Path) -> None:
-    ledger = ledger_of("sqlite", tmp_path)
+@every_storage
+def test_two_searches_of_one_study_are_refused(scheme: str, vae: VAE, tmp_path: Path) -> None:
+    storage = f"{scheme}:///{tmp_path / 'study.db'}"
+    ledger = open_ledger(storage, "test", create="maximize")
     ledger.describe(PROPOSER, {"host": "elsewhere", "pid": 1, "seen": time.time()})
-    storage = f"sqlite:///{tmp_path / 'study.db'}"
     with pytest.raises(StudyError, match="process 1 on elsewhere"):
         dvae.search(vae, TASK, score=edges_of, budget=5, strategy="random", storage=storage, name="test")
     ledger.describe(PROPOSER, {"host": "elsewhere", "pid": 1, "seen": time.time() - 3600})
     dvae.search(vae, TASK, score=edges_of, budget=5, strategy="random", storage=storage, name="test")
 
 
-@needs_optuna
-def test_a_study_is_opened_by_name_or_alone(vae: VAE, tmp_path: Path) -> None:
-    storage = f"sqlite:///{tmp_path / 'study.db'}"
+@every_storage
+def test_a_study_is_opened_by_name_or_alone(scheme: str, vae: VAE, tmp_path: Path) -> None:
+    storage = f"{scheme}:///{tmp_path / 'study.db'}"
     with pytest.raises(MissingError, match="is not there"):
         Study.open(storage)
     made = dvae.search(vae, TASK, score=edges_of, budget=5, strategy="random", storage=storage, name="one")
@@ -330,9 +252,8 @@ def test_a_storage_opened_by_two_at_once_is_opened_again(
         Study.open(url)
 
 
-@needs_optuna
 def test_no_password_is_shown() -> None:
-    from dvae.studies.optuna_ledger import shown
+    from dvae.studies.storage import shown
 
     assert shown("postgresql://me:secret@host:5432/studies") == "postgresql://me@host:5432/studies"
     with pytest.raises(StudyError, match="no storage") as caught:
@@ -417,4 +338,4 @@ def test_the_description_tells_what_was_done(vae: VAE) -> None:
     study = dvae.search(vae, TASK, score=edges_of, budget=5, strategy="random")
     about = study.ledger.description()[ABOUT]
     assert about["task"] == "asia"
-    assert {"strategy", "seed", "budget", "direction", "record", "model_print"} <= about.keys()
+    assert {"strategy", "seed", "budget", "direction", "record", "model_fingerprint"} <= about.keys()

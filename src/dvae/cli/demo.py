@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dvae.cli import answers, options
-from dvae.errors import CheckpointError
+from dvae.errors import CheckpointError, MissingError
 
 if TYPE_CHECKING:
     from dvae.dag import Dataset
@@ -166,11 +166,11 @@ def _searched(run: Path, vae: VAE, data: Dataset) -> dict[str, Any]:
     """The best network by each strategy, all with the same start; the exact optimum beside them."""
     from dvae.dag import DagSet
     from dvae.reports.study_section import arrival, known_optimum
-    from dvae.studies import search
-    from dvae.studies.study import DATABASE, storage_of
+    from dvae.studies import search, storage_of
+    from dvae.studies.storage import remove_studies
 
-    if (run / DATABASE).is_file() and _trained_since(storage_of(run), vae):
-        (run / DATABASE).unlink()
+    if _trained_since(run, vae):
+        remove_studies(run)
     known = data.train.dags[:KNOWN_SCORES]
     warm = DagSet.of(known, vae.task.scores(known))
     optimum = known_optimum(vae.task)
@@ -178,10 +178,14 @@ def _searched(run: Path, vae: VAE, data: Dataset) -> dict[str, Any]:
     rows = []
     for strategy in RIVALS:
         answers.remark(f"Searching with {strategy}: {EVALUATIONS} networks to score ...")
-        study = search(
-            vae, budget=EVALUATIONS, strategy=strategy, warm=warm, name=strategy, progress=True,
-            storage=storage_of(run), about={"run": str(run.absolute()), "score": None},
-        )  # fmt: skip
+        try:
+            study = search(
+                vae, budget=EVALUATIONS, strategy=strategy, warm=warm, name=strategy, progress=True,
+                storage=storage_of(run), about={"run": str(run.absolute())},
+            )  # fmt: skip
+        except MissingError as error:
+            answers.remark(f"Left out: {error}")
+            continue
         reached = arrival(study.trials, optimum)
         rows.append({"strategy": strategy, "best": study.best_score, "gap": optimum - study.best_score,
                      "evaluations_to_optimum": int(reached) if reached.isdecimal() else None})  # fmt: skip
@@ -189,13 +193,12 @@ def _searched(run: Path, vae: VAE, data: Dataset) -> dict[str, Any]:
     return {"optimum": optimum, "best_known_before": best, "evaluations": EVALUATIONS, "searches": rows}
 
 
-def _trained_since(url: str, vae: VAE) -> bool:
+def _trained_since(run: Path, vae: VAE) -> bool:
     """Whether the searches of an earlier demo were with another model."""
-    from dvae.studies import Study, model_print
-    from dvae.studies.optuna_ledger import study_names
+    from dvae.studies import model_fingerprint, studies_of
 
-    now = model_print(vae)
-    return any(Study.open(url, name).description.get("model_print", now) != now for name in study_names(url))
+    now = model_fingerprint(vae)
+    return any(study.description.get("model_fingerprint", now) != now for study in studies_of(run))
 
 
 def _print_search(found: dict[str, Any]) -> None:

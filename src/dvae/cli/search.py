@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dvae.cli import answers, options
-from dvae.errors import ConfigError
+from dvae.errors import ConfigError, DvaeError, TaskError
 
 if TYPE_CHECKING:
-    from dvae.dag import DagSet
+    from dvae.dag import ScoredDag
     from dvae.models import VAE
     from dvae.studies import Study
-    from dvae.studies.scoring import Score
+    from dvae.studies.scores import ResolvedScore
     from dvae.tasks import Task
 
 SHOWN = 5
+REASONS = 3
+ALL_FAILED, INTERRUPTED = 1, 130
 
 
 def search(
@@ -33,34 +36,54 @@ def search(
     budget: Annotated[int, typer.Option(min=1, metavar="N", help="How many DAGs to score.")] = 500,
     strategy: Annotated[
         str,
-        typer.Option(metavar="NAME", help="trust-region, trust-region-latents, paper, gradient, random or evolution."),
+        typer.Option(
+            metavar="NAME",
+            help="trust-region, trust-region-latents, paper, gradient, random, evolution, or package.module:class.",
+        ),
     ] = "trust-region",
     score: Annotated[
         str | None,
         typer.Option(
-            metavar="MODULE:FUNCTION", help="A function of yours that scores a Dag, e.g. mine.py: mine:score."
+            metavar="MODULE:FUNCTION",
+            help="A function of yours that scores a Dag, e.g. in mine.py: mine:score. A class takes arguments: "
+            "mine:Score?folder=x&limit=3 \\[default: the task's own score].",
         ),
     ] = None,
     minimize: Annotated[bool, typer.Option("--minimize", help="Lower scores are better.")] = False,
+    known: Annotated[
+        str | None,
+        typer.Option(
+            metavar="data|none|FILE",
+            help="Where known scores of the same quantity are: the run's data, nowhere, or a file of scored DAGs "
+            "\\[default: data where the task scores, none with --score].",
+        ),
+    ] = None,
     warm: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Start from the scores of N training DAGs; 0: from none.")
-    ] = 0,
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Tell the search a random N of the known scores; where none are known, score N training DAGs first "
+            "\\[default: all that are known, at most 5,000].",
+        ),
+    ] = None,
     initial: Annotated[
         int, typer.Option(min=2, metavar="N", help="Without scores, draw N DAGs from the model first.")
     ] = 50,
-    batch: Annotated[int, typer.Option(min=1, metavar="N", help="Candidates a round.")] = 10,
+    batch: Annotated[int, typer.Option(min=1, metavar="N", help="Candidates per round.")] = 10,
     seed: Annotated[int, typer.Option(min=0, help="Of all that is drawn.")] = 0,
     storage: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
             envvar="DVAE_STORAGE",
-            help="sqlite:///FILE.db or postgresql://... \\[default: search.db in RUN].",
+            help="dvae:///FILE.db, or with Optuna sqlite:///FILE.db or postgresql://... "
+            "\\[default: studies.db in RUN].",
         ),
     ] = None,
     study: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Which study of the storage \\[default: task, strategy and seed]."),
+        typer.Option(metavar="NAME", help="Which study of the storage \\[default: task, score, strategy and seed]."),
     ] = None,
     workers: Annotated[
         int, typer.Option(min=0, metavar="N", help="Processes that score; 0: only `dvae worker`s elsewhere.")
@@ -70,57 +93,80 @@ def search(
     heartbeat: Annotated[
         int, typer.Option(min=1, metavar="SECONDS", help="Between a worker's signs of life; three missed: dead.")
     ] = 10,
+    minutes: Annotated[
+        float | None, typer.Option(min=0.0, metavar="MINUTES", help="Begin no round after so long.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write all scored DAGs, best first, to FILE.jsonl.")
     ] = None,
     draw: options.Draw = None,
+    data: options.MovedData = None,
     device: options.Device = "auto",
     json: options.Json = False,
 ) -> None:
     """Search for better DAGs. Kill it at any moment: started again in the same way, it goes on.
 
-    Try: dvae search runs/asia --budget 200 --warm 5000 --draw best.svg
+    Try: dvae search runs/asia --budget 200 --draw best.svg
     """
     import dvae
     from dvae.cli import inputs
     from dvae.runs import Run
-    from dvae.studies.optuna_ledger import shown
-    from dvae.studies.study import storage_of
+    from dvae.strategies import STRATEGIES
+    from dvae.studies.start import NONE, start_of
+    from dvae.studies.storage import shown, storage_of
+    from dvae.studies.study import as_plain
 
     answers.check_outputs(out, draw)
-    opened = Run.open(run)
+    opened = Run.open(run, data=data)
     vae = opened.model(device)
     searched = vae.task if task is None else inputs.get_task(inputs.task_name(task))
     _check_same_space(vae, searched)
+    sys.path.insert(0, "")  # a score or a strategy may lie in a file beside which the command is given
+    STRATEGIES.get(strategy)
+    scored = _resolved(searched, score)
     url = storage or storage_of(run)
-    name = study or f"{searched.name}-{strategy}-{seed}"
-    scored = _scored(searched, score)
-    answers.remark(f"Study {name!r} in {shown(url)}; look at it with: dvae explore {run} --study {shown(url)}")
-    started = (
-        _workers(url, name, workers, score, timeout, prune, heartbeat) if workers > 1 else contextlib.nullcontext()
+    name = study or _study_name(run, url, searched, score, strategy, seed)
+    if known is None and warm is None and _begun_with_nothing(url, name):
+        known = NONE  # as a search that is resumed was begun
+    start = start_of(lambda: opened.dataset, searched, score, source=known, count=warm, seed=seed, minimize=minimize)
+    address = shlex.quote(f"{shown(url)}#{name}")
+    answers.remark(
+        f"Study {name!r} in {shown(url)}; look at it with: dvae explore {shlex.quote(str(run))} --study {address}"
     )
-    with started:
-        found = dvae.search(
-            vae,
-            searched,
-            score=scored,
-            budget=budget,
-            strategy=strategy,
-            storage=url,
-            name=name,
-            warm=_warm(opened, searched, scored, warm),
-            batch=batch,
-            initial=initial,
-            seed=seed,
-            minimize=minimize,
-            workers=workers if workers <= 1 else 0,
-            timeout=timeout,
-            prune=prune,
-            heartbeat=heartbeat,
-            about={"run": str(run.absolute()), "score": score},
-            progress=True,
-        )
+    answers.remark(start.words)
+    best = start.known.best
+    elsewhere = _workers(url, name, workers, score, timeout, prune, heartbeat) if workers > 1 else None
+    try:
+        with elsewhere or contextlib.nullcontext():
+            found = dvae.search(
+                vae,
+                searched,
+                score=scored,
+                budget=budget,
+                strategy=strategy,
+                storage=url,
+                name=name,
+                warm=start.known.told,
+                start=start.dags,
+                batch=batch,
+                initial=initial,
+                seed=seed,
+                minimize=minimize,
+                workers=workers if workers <= 1 else 0,
+                timeout=timeout,
+                prune=prune,
+                heartbeat=heartbeat,
+                seconds=None if minutes is None else 60 * minutes,
+                about={"run": str(run.absolute()), "known_before": best and as_plain(best)},
+                progress=True,
+            )
+    except KeyboardInterrupt:
+        command = shlex.join(["dvae", *map(shown, sys.argv[1:])])
+        answers.remark(f"Interrupted; all scores are kept. Go on with: {command}")
+        raise typer.Exit(INTERRUPTED) from None
     _answer(found, searched, out, draw, json)
+    if found.failures and found.best() is None:
+        raise typer.Exit(ALL_FAILED)
 
 
 def _check_same_space(vae: VAE, task: Task) -> None:
@@ -128,31 +174,46 @@ def _check_same_space(vae: VAE, task: Task) -> None:
         raise ConfigError(f"the model was trained for {vae.task.name}, whose DAGs are not those of {task.name}")
 
 
-def _scored(task: Task, score: str | None) -> Score:
-    """The score that is searched; that a task has none is said before anything begins."""
-    from dvae.studies import named_score
+def _resolved(task: Task, score: str | None) -> ResolvedScore:
+    """The score that is searched; that it cannot be had is said before anything begins."""
+    from dvae.studies.scores import resolve_score
 
+    try:
+        return resolve_score(score, task)
+    except TaskError as error:
+        raise TaskError(
+            f"{error}: name one with --score MODULE:FUNCTION, for example --score mine:score where mine.py has "
+            "def score(dag): return a number"
+        ) from None
+
+
+def _study_name(run: Path, url: str, task: Task, score: str | None, strategy: str, seed: int) -> str:
+    """Task, score, strategy and seed; version 0.1.0 left out the score, and its studies go on under their names."""
+    from dvae.studies import Study, study_names
+    from dvae.studies.storage import OLD_DATABASE
+
+    old = f"{task.name}-{strategy}-{seed}"
     if score is None:
-        task.scores([])
-        return task.score
-    sys.path.insert(0, "")  # a file beside which the command is given
-    return named_score(score)
+        return old
+    name = f"{task.name}-{score}-{strategy}-{seed}"
+    if url.endswith(f"/{OLD_DATABASE}") and (run / OLD_DATABASE).is_file():
+        names = study_names(url)
+        if name not in names and old in names and Study.open(url, old).description.get("score") == score:
+            return old
+    return name
 
 
-def _warm(settings: Any, task: Task, score: Score, count: int) -> DagSet | None:
-    """The first training DAGs with their scores: those of the data, else by scoring them."""
-    from dvae.dag import DagSet
-    from dvae.progress import track
+def _begun_with_nothing(url: str, name: str) -> bool:
+    """Whether the study is there and knew no scores."""
+    from dvae.studies import Study
 
-    if not count:
-        return None
-    train = settings.dataset.train
-    dags, scores = train.dags[:count], train.scores[:count]
-    if any(each is None for each in scores):
-        if score == task.score:
-            return DagSet.of(dags, task.scores(dags))
-        scores = tuple(score(dag) for dag in track(dags, "scoring the start", unit="DAGs", enabled=True))
-    return DagSet(dags, scores)
+    try:
+        study = Study.open(url, name)
+    except DvaeError:
+        return False
+    warm = study.description.get("warm")
+    study.close()
+    return warm == 0
 
 
 @contextlib.contextmanager
@@ -179,6 +240,7 @@ def _workers(
 def _answer(study: Study, task: Task, out: Path | None, draw: Path | None, json: bool) -> None:
     from dvae.dag import ScoredDag, to_plain, write_jsonl
     from dvae.figures import save_dags
+    from dvae.studies.study import as_plain
 
     trials = study.trials
     sign = -1 if study.higher_is_better else 1
@@ -189,26 +251,41 @@ def _answer(study: Study, task: Task, out: Path | None, draw: Path | None, json:
         titles = [f"{trial.score:.6g}" for trial in scored[: 2 * SHOWN]]
         save_dags(draw, [trial.dag for trial in scored[: 2 * SHOWN]], titles=titles)
     counts = {state: sum(trial.state == state for trial in trials) for state in ("complete", "failed", "pruned")}
-    best = study.best()
+    best, known, failures = study.best(), study.known_before, study.failures
     if json:
         answer = {
             "study": study.name,
             "description": study.description,
             "evaluations": len(trials),
             **counts,
+            "failures": [{"reason": each.reason, "count": each.count} for each in failures],
+            "known_before": None if known is None else as_plain(known),
             "best": None if best is None else {"score": best.score, "number": best.number, **to_plain(best.dag)},
+            "improved": study.improved,
         }
         answers.print_json(answer)
         return
-    rows = [(str(trial.number), f"{trial.score:.6f}", _words(trial.dag, task)) for trial in scored[:SHOWN]]
+    rows = [(str(trial.number), _number(trial.score), task.format(trial.dag)) for trial in scored[:SHOWN]]
+    if rows and known is not None:
+        rows.append(("known before", _number(known.score), task.format(known.dag)))
     if rows:
         answers.print_table(rows, title=f"the best of {len(trials)} candidates", header=("trial", "score", "DAG"))
     answers.remark(", ".join(f"{count} {state}" for state, count in counts.items() if count))
+    for each in failures[:REASONS]:
+        answers.remark(f"Failed {each.count} times: {each.reason}" if each.count > 1 else f"Failed once: {each.reason}")
+    if len(failures) > REASONS:
+        answers.remark(f"... and for {len(failures) - REASONS} other reasons (all of them: --json)")
+    if known is not None:
+        answers.remark(_verdict(study, known))
 
 
-def _words(dag: Any, task: Task) -> str:
-    from dvae.dag import to_modelstring
-    from dvae.dag.jsonl import format_line
-    from dvae.tasks import BayesNetTask
+def _verdict(study: Study, known: ScoredDag) -> str:
+    best = study.best()
+    if best is not None and study.improved:
+        return f"Found better than was known before: {_number(best.score)} (before: {_number(known.score)})"
+    found = "nothing" if best is None else _number(best.score)
+    return f"Nothing better was found than was known before: {_number(known.score)} (found: {found})"
 
-    return to_modelstring(dag) if isinstance(task, BayesNetTask) else format_line(dag).strip()
+
+def _number(value: float | None) -> str:
+    return f"{value or 0.0:.6f}" if abs(value or 0.0) < 1e9 else f"{value:.6g}"

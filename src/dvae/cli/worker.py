@@ -12,14 +12,14 @@ from dvae.cli import answers, options
 from dvae.errors import MissingError, StudyError
 
 if TYPE_CHECKING:
-    from dvae.studies import Study
+    from dvae.studies import Score, Study
 
 WAIT_SECONDS = 0.5
 
 
 def worker(
     storage: Annotated[
-        str, typer.Option(metavar="URL", envvar="DVAE_STORAGE", help="sqlite:///FILE.db or postgresql://...")
+        str, typer.Option(metavar="URL", envvar="DVAE_STORAGE", help="As `dvae search` was given, or printed, it.")
     ],
     study: Annotated[
         str | None, typer.Option(metavar="NAME", help="Which study of the storage \\[default: the only one].")
@@ -42,16 +42,11 @@ def worker(
 
     Try: dvae worker --storage postgresql://me@host/studies --study asia-trust-region-0
     """
-    from dvae import tasks
-    from dvae.studies import Work, named_score, work_on
+    from dvae.studies import Work, work_on
 
-    opened = _opened(storage, study, wait)
-    about = opened.description
-    name = score or about.get("score")
-    if name is not None:
-        sys.path.insert(0, "")  # a file beside which the command is given
-    scored = named_score(name) if name is not None else tasks.get(str(about["task"])).score
-    work = Work(scored, timeout, prune, opened.higher_is_better, heartbeat)
+    opened = _opened(storage, study, wait, heartbeat)
+    sys.path.insert(0, "")  # a score may lie in a file beside which the command is given
+    work = Work(_score(opened, score), timeout, prune, opened.higher_is_better, heartbeat)
     answers.remark(f"Working on {opened.name!r} as {work.name}")
 
     def stop(done: int, idle_seconds: float) -> bool:
@@ -69,13 +64,27 @@ def worker(
         answers.remark(f"Scored {answers.counted(done, 'candidate')}")
 
 
-def _opened(storage: str, name: str | None, wait: bool) -> Study:
+def _score(opened: Study, given: str | None) -> Score:
+    """The score that was named, else the one the search was started with."""
+    from dvae import tasks
+    from dvae.studies import TaskScore, named_score
+    from dvae.studies.identity import LOCAL
+
+    name = given or opened.description.get("score")
+    if name is None:
+        return TaskScore(tasks.get(str(opened.description["task"])))
+    if name.endswith(LOCAL):
+        raise StudyError(f"the score {name!r} cannot be imported: name one that can be with --score MODULE:FUNCTION")
+    return named_score(name)
+
+
+def _opened(storage: str, name: str | None, wait: bool, heartbeat: int) -> Study:
     """The study, once its search has written down what it is about."""
     from dvae.studies import Study
 
     while True:
         try:
-            opened = Study.open(storage, name)
+            opened = Study.open(storage, name, heartbeat=heartbeat)
             if opened.description:
                 return opened
             problem = StudyError(f"the study {opened.name!r} has not begun; add --wait to wait for its search")

@@ -1,8 +1,7 @@
-"""A search over a latent space whose candidates are scored together, a round at a time, with shared weights."""
+"""Search over a latent space for architectures that are accurate with shared weights."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 
 from dvae.dag import Dag, ScoredDag
@@ -10,11 +9,31 @@ from dvae.errors import DagError, TaskError
 from dvae.models import VAE
 from dvae.nas.architecture import Architecture
 from dvae.nas.scores import SharedWeightAccuracy
-from dvae.progress import progress_bar
-from dvae.strategies import Archive, Evaluation, RandomSearch, make_strategy
-from dvae.tasks import EnasTask
+from dvae.studies import Study, search
 
 MIN_WARM = 20  # drawn from the model and scored where a strategy has nothing to start from
+
+
+class NetworkScore:
+    """Accuracies of architectures of full depth; other DAGs fail.
+
+    The task allows fewer layers, even none. Shared weights have their reductions where networks of full depth have
+    them, so shallower ones would be scored as other networks than those trained from scratch.
+    """
+
+    def __init__(self, accuracy: SharedWeightAccuracy) -> None:
+        self.accuracy = accuracy
+
+    def __call__(self, dag: Dag) -> float:
+        return self.accuracy(dag)
+
+    def many(self, dags: Sequence[Dag]) -> list[float | Exception]:
+        """Scores of a whole round, since candidates that are alike share work."""
+        depth = self.accuracy.config.depth
+        networks = [dag for dag in dags if is_network(dag, depth)]
+        scores = iter(self.accuracy.many(networks, progress=False))
+        refused = DagError(f"the shared weights are of architectures of {depth} layers")
+        return [next(scores) if is_network(dag, depth) else refused for dag in dags]
 
 
 def search_architectures(
@@ -30,45 +49,29 @@ def search_architectures(
     keep: Callable[[list[ScoredDag]], object] | None = None,
     progress: bool | None = True,
 ) -> list[ScoredDag]:
-    """All that were scored. Scoring is asked for whole rounds, since candidates that are alike share work.
-
-    After each round `keep` gets what has been found so far.
-    """
+    """All that were scored; after each round `keep` gets what has been found so far."""
     depth = score.config.depth
-    if not isinstance(vae.task, EnasTask) or vae.task.layers != depth:
+    if vae.task.name != f"enas{depth}":
         raise TaskError(f"the model is of {vae.task.name}, the shared weights are of enas{depth}")
-    archive = Archive(vae.task)
-    searcher = make_strategy(strategy, vae, archive, seed=seed)
-    searcher.tell([Evaluation(item.dag, item.score) for item in warm if item.score is not None])
-    found: list[ScoredDag] = []
-    asked, begun = 0, time.monotonic()
-    with progress_bar("search", budget, "architectures", progress) as bar:
-        while asked < budget and (seconds is None or time.monotonic() - begun < seconds):
-            cold = len(archive) < 2
-            asker = RandomSearch(vae, archive, seed=seed) if cold else searcher
-            dags = asker.ask(min(max(each, MIN_WARM) if cold else each, budget - asked))
-            if not dags:
-                break
-            asked += len(dags)
-            networks = [dag for dag in dags if is_network(dag, depth)]
-            scores = score.many(networks, progress=False)
-            searcher.tell(Evaluation(dag, value) for dag, value in zip(networks, scores, strict=True))
-            searcher.tell(Evaluation(dag, None) for dag in dags if not is_network(dag, depth))
-            found += map(ScoredDag, networks, scores)
-            if keep is not None:
-                keep(found)
-            best = archive.best()
-            bar.update(len(dags), best="" if best is None or best.score is None else f"{best.score:.4f}")
-    return found
+
+    def on_round(study: Study) -> None:
+        if keep is not None:
+            keep(_scored(study))
+
+    study = search(
+        vae, score=NetworkScore(score), budget=budget, strategy=strategy, warm=warm, batch=each, initial=MIN_WARM,
+        seed=seed, seconds=seconds, on_round=on_round, progress=progress,
+    )  # fmt: skip
+    return _scored(study)
 
 
 def is_network(dag: Dag, depth: int) -> bool:
-    """Whether a DAG is an architecture of exactly `depth` layers.
-
-    The task allows fewer layers, even none. Shared weights have their reductions where networks of full depth have
-    them, so shallower ones would be scored as other networks than those trained from scratch.
-    """
+    """Whether a DAG is an architecture of exactly `depth` layers."""
     try:
         return len(Architecture.from_dag(dag)) == depth
     except DagError:
         return False
+
+
+def _scored(study: Study) -> list[ScoredDag]:
+    return [ScoredDag(trial.dag, trial.score) for trial in study.trials if trial.score is not None]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,17 +14,17 @@ import torch
 
 from dvae.bayesnet.structure import exact_optimum
 from dvae.config import check
-from dvae.dag import Dag, Dataset, to_plain
+from dvae.dag import Dag, Dataset, ScoredDag, to_plain
+from dvae.errors import DvaeError
 from dvae.files import read_json, write_json
-from dvae.models import VAE
 from dvae.paper.measurements import OfModel
-from dvae.paper.sources import Source
+from dvae.paper.sources import Oracle, Source
 from dvae.paper.stage import OutOfTime, Result, Stage
 from dvae.paper.stage_store import Workshop
 from dvae.paper.training import Train
-from dvae.progress import progress_bar
-from dvae.strategies import Archive, Evaluation, Strategy, make_strategy
 from dvae.strategies.paper import PaperSearch, PaperSearchConfig
+from dvae.studies import MemoryLedger, Outcome, Study, search
+from dvae.studies.study import STATE
 from dvae.tasks import BayesNetTask
 
 KEPT_ROUNDS = "rounds.json"
@@ -86,24 +86,9 @@ class Search(OfModel):
         return self.trial
 
     def run(self, workshop: Workshop) -> Result:
-        vae, oracle = workshop.model(self.train), workshop.oracle(self.scored_by)
-        strategy = self._strategy(vae)
+        oracle = workshop.oracle(self.scored_by)
         warm = warm_start(workshop.data(self.train.source), self.warm, self.trial)
-        strategy.tell(warm)
-        kept = workshop.work_folder(self) / KEPT_ROUNDS
-        rounds = _resumed(strategy, kept)
-        with progress_bar(f"{self.strategy}, trial {self.trial}", self.rounds, None, workshop.progress) as bar:
-            bar.skip(len(rounds))
-            while len(rounds) < self.rounds and (not rounds or rounds[-1]["scores"]):
-                _check_time(workshop, rounds)
-                started = time.monotonic()
-                dags = strategy.ask(self.batch)
-                scores = oracle.score(dags)
-                strategy.tell(_evaluations(dags, scores))
-                spent = time.monotonic() - started
-                rounds.append({"scores": scores, "dags": [to_plain(dag) for dag in dags], "seconds": spent})
-                write_json(kept, {"rounds": rounds, "strategy": strategy.state()})
-                bar.update(best=max((score for one in rounds for score in one["scores"]), default=math.nan))
+        rounds = self._searched(workshop, oracle, warm)
         found = [(score, dag) for one in rounds for score, dag in zip(one["scores"], one["dags"], strict=True)]
         found.sort(key=lambda pair: -pair[0])
         return {
@@ -113,21 +98,59 @@ class Search(OfModel):
             "top": [{"score": score, **dag} for score, dag in found[:KEPT]],
         }
 
-    def _strategy(self, vae: VAE) -> Strategy:
-        archive = Archive(vae.task)
-        if self.paper is not None:
-            return PaperSearch(vae, archive, seed=self.trial, config=self.paper)
-        return make_strategy(self.strategy, vae, archive, seed=self.trial)
+    def _searched(self, workshop: Workshop, oracle: Oracle, warm: list[ScoredDag]) -> list[dict[str, Any]]:
+        """The rounds of the search; they are kept as they are made, for another attempt to go on."""
+        kept = workshop.work_folder(self) / KEPT_ROUNDS
+        ledger = MemoryLedger()
+        rounds = _resumed(ledger, kept)
+        if len(rounds) >= self.rounds or (rounds and not rounds[-1]["scores"]):
+            return rounds
+        _check_time(workshop, rounds)
+        begun = [time.monotonic()]
+
+        def on_round(study: Study) -> bool:
+            made = [trial for trial in study.trials if trial.round == len(rounds)]
+            if study.failures:
+                raise DvaeError(f"a DAG has no {oracle.name}: {study.failures[0].reason}")
+            begun.append(time.monotonic())
+            scores, dags = [trial.score for trial in made], [to_plain(trial.dag) for trial in made]
+            rounds.append({"scores": scores, "dags": dags, "seconds": begun[-1] - begun[-2]})
+            state = study.ledger.description().get(STATE, {"strategy": None})
+            write_json(kept, {"rounds": rounds, "strategy": state["strategy"]})
+            if len(rounds) >= self.rounds or not made:
+                return True
+            _check_time(workshop, rounds)
+            return False
+
+        strategy = self.strategy if self.paper is None else partial(PaperSearch, config=self.paper)
+        search(
+            workshop.model(self.train), score=_OracleScore(oracle), strategy=strategy, storage=ledger, warm=warm,
+            budget=self.rounds * self.batch, batch=self.batch, initial=2, seed=self.trial, on_round=on_round,
+            progress=workshop.progress,
+        )  # fmt: skip
+        return rounds
 
 
-def _resumed(strategy: Strategy, path: Path) -> list[dict[str, Any]]:
-    """The rounds that an earlier attempt has made; the strategy goes on as if it had made them itself."""
+class _OracleScore:
+    """An oracle as a search asks it: whole rounds at once."""
+
+    def __init__(self, oracle: Oracle) -> None:
+        self.many = oracle.score
+
+    def __call__(self, dag: Dag) -> float:
+        return self.many([dag])[0]
+
+
+def _resumed(ledger: MemoryLedger, path: Path) -> list[dict[str, Any]]:
+    """The rounds that an earlier attempt has made, written into the ledger as if this one had made them."""
     if not path.is_file():
         return []
     known: Any = read_json(path)
-    for one in known["rounds"]:
-        strategy.tell(_evaluations([as_dag(value) for value in one["dags"]], one["scores"]))
-    strategy.restore(known["strategy"])
+    for number, one in enumerate(known["rounds"]):
+        for place, (value, score) in enumerate(zip(one["dags"], one["scores"], strict=True)):
+            trial = ledger.propose(as_dag(value), {"round": number, "place": place})
+            ledger.finish(trial, Outcome(score), {})
+    ledger.describe(STATE, {"round": len(known["rounds"]), "strategy": known["strategy"]})
     return list(known["rounds"])
 
 
@@ -137,10 +160,6 @@ def _check_time(workshop: Workshop, rounds: Sequence[Mapping[str, Any]]) -> None
     longest = max((one["seconds"] for one in rounds), default=0.0)
     if left is not None and left < longest:
         raise OutOfTime(f"the minutes are used up after {len(rounds)} rounds; they are kept")
-
-
-def _evaluations(dags: Sequence[Dag], scores: Sequence[float]) -> list[Evaluation]:
-    return [Evaluation(dag, score) for dag, score in zip(dags, scores, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -178,11 +197,11 @@ class Landmarks(Stage):
         return found
 
 
-def warm_start(data: Dataset, count: int | None, seed: int) -> list[Evaluation]:
+def warm_start(data: Dataset, count: int | None, seed: int) -> list[ScoredDag]:
     """`count` scored training DAGs, drawn with `seed`, or all."""
     pairs = [(dag, score) for dag, score in zip(data.train.dags, data.train.scores, strict=True) if score is not None]
     order = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(seed))[: count or len(pairs)]
-    return [Evaluation(*pairs[place]) for place in order.tolist()]
+    return [ScoredDag(*pairs[place]) for place in order.tolist()]
 
 
 def as_dag(value: Any) -> Dag:

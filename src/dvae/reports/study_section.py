@@ -9,8 +9,8 @@ from dvae.bayesnet.scores import MOST_TABULATED
 from dvae.bayesnet.structure import exact_optimum
 from dvae.figures import Panel, Series, save_dags, save_panels
 from dvae.reports.document import Block, Figure, Heading, Table
-from dvae.studies import Study, Trial
-from dvae.studies.study import DATABASE, running_best, storage_of, top_distinct
+from dvae.studies import Study, Trial, studies_of
+from dvae.studies.study import running_best, top_distinct
 from dvae.tasks import BayesNetTask, Task
 from dvae.tasks import get as get_task
 
@@ -20,13 +20,7 @@ TOP = 5
 
 def searches(run: Path, folder: Path) -> list[Block]:
     """Of all studies in the run's own database; nothing where there is none."""
-    if not (run / DATABASE).is_file():
-        return []
-    from dvae.studies.optuna_ledger import study_names
-
-    url = storage_of(run)
-    studies = [Study.open(url, name) for name in study_names(url)]
-    studies = [study for study in studies if study.best() is not None]
+    studies = [study for study in studies_of(run) if study.best() is not None]
     if not studies:
         return []
     optimum = known_optimum(get_task(str(studies[0].description["task"])))

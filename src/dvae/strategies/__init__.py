@@ -1,16 +1,18 @@
 """Strategies of search: ask for DAGs, tell their scores."""
 
-from dvae.strategies.archive import Archive, Evaluation
-from dvae.strategies.base import Evolution, RandomSearch, Strategy
+from dvae.strategies.archive import Archive
+from dvae.strategies.base import Drawing, Strategy
+from dvae.strategies.evolution import Evolution
 from dvae.strategies.gradient import GradientAscent, GradientConfig
 from dvae.strategies.paper import PaperSearch, PaperSearchConfig
-from dvae.strategies.registry import STRATEGIES, make_strategy
+from dvae.strategies.random import RandomSearch
+from dvae.strategies.registry import STRATEGIES, StrategyEntry, make_strategy
 from dvae.strategies.trust_region import TrustRegion, TrustRegionConfig
 
 __all__ = [
     "STRATEGIES",
     "Archive",
-    "Evaluation",
+    "Drawing",
     "Evolution",
     "GradientAscent",
     "GradientConfig",
@@ -18,6 +20,7 @@ __all__ = [
     "PaperSearchConfig",
     "RandomSearch",
     "Strategy",
+    "StrategyEntry",
     "TrustRegion",
     "TrustRegionConfig",
     "make_strategy",

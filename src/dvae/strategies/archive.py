@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 
-from dvae.dag import Dag
+from dvae.dag import Dag, ScoredDag
 from dvae.tasks import Task
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """The score of a DAG, higher is better; None where scoring failed."""
-
-    dag: Dag
-    score: float | None
 
 
 class Archive:
@@ -30,7 +21,7 @@ class Archive:
     def __len__(self) -> int:
         return len(self.dags)
 
-    def add(self, evaluations: Iterable[Evaluation]) -> list[Evaluation]:
+    def add(self, evaluations: Iterable[ScoredDag]) -> list[ScoredDag]:
         """Remembers the evaluations of DAGs that had no score yet, and returns those that have one now."""
         evaluations = list(evaluations)
         new = []
@@ -60,8 +51,9 @@ class Archive:
                 fresh.append(dag)
         return fresh
 
-    def best(self) -> Evaluation | None:
+    def best(self) -> ScoredDag | None:
+        """The DAG with the highest score; the first of equals."""
         if not self.dags:
             return None
         place = max(range(len(self.scores)), key=self.scores.__getitem__)
-        return Evaluation(self.dags[place], self.scores[place])
+        return ScoredDag(self.dags[place], self.scores[place])

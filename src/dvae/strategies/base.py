@@ -7,30 +7,36 @@ it is told. It may be told of DAGs it did not propose: scored training data are 
 from __future__ import annotations
 
 import base64
+import importlib.util
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from dvae.dag import Dag
-from dvae.errors import DvaeError
+from dvae.dag import Dag, ScoredDag
+from dvae.errors import MissingError
+from dvae.extras import missing
 from dvae.models import VAE
-from dvae.strategies.archive import Archive, Evaluation
-from dvae.tasks import Task
+from dvae.strategies.archive import Archive
 
 ATTEMPTS = 50  # rounds of drawing before a strategy says that it finds nothing new
-DRAWS = 256
 
 
 class Strategy(Protocol):
-    archive: Archive
+    """What a search needs of a strategy; a class of one is called with `(vae, archive, *, seed)`.
+
+    The class may also have `needs_start` (default True: scored DAGs must be told before anything can be asked) and
+    `description` (one line).
+    """
 
     def ask(self, count: int) -> list[Dag]:
-        """At most `count` valid DAGs nobody has proposed; fewer only if the strategy finds no more."""
+        """At most `count` valid DAGs that nobody has proposed (`archive.take`); fewer only if it finds no more."""
         ...
 
-    def tell(self, evaluations: Iterable[Evaluation]) -> None: ...
+    def tell(self, evaluations: Iterable[ScoredDag]) -> None:
+        """Learns scores, higher is better (None: scoring failed), and adds them to the archive (`archive.add`)."""
+        ...
 
     def state(self) -> dict[str, Any]:
         """Plain values that, with all that was told, are enough to go on from here in another process."""
@@ -42,13 +48,13 @@ class Strategy(Protocol):
 
 
 class Drawing:
-    """What strategies that draw by chance have in common: an archive, a generator, and a state that holds it."""
+    """What strategies that draw at random have in common: an archive, a generator, and a state that holds it."""
 
     def __init__(self, archive: Archive, seed: int) -> None:
         self.archive = archive
         self.generator = torch.Generator().manual_seed(seed)
 
-    def tell(self, evaluations: Iterable[Evaluation]) -> None:
+    def tell(self, evaluations: Iterable[ScoredDag]) -> None:
         self.archive.add(evaluations)
 
     def state(self) -> dict[str, Any]:
@@ -59,80 +65,11 @@ class Drawing:
         self.generator.set_state(torch.tensor(values, dtype=torch.uint8))
 
 
-class RandomSearch(Drawing):
-    """Latents from the prior (moved to where the training data lie) or from their range, decoded once each."""
-
-    def __init__(self, vae: VAE, archive: Archive, *, seed: int = 0, box: tuple[Tensor, Tensor] | None = None) -> None:
-        super().__init__(archive, seed)
-        self.vae, self.box = vae, box
-
-    def ask(self, count: int) -> list[Dag]:
-        found: list[Dag] = []
-        for _ in range(ATTEMPTS):
-            latents = self._latents(DRAWS)
-            decoded = decoded_dags(self.vae, latents, seed=draw_seed(self.generator))
-            found += self.archive.take(decoded, count - len(found))
-            if len(found) == count:
-                break
-        return found
-
-    def _latents(self, count: int) -> Tensor:
-        if self.box is None:
-            return self.vae.prior(count, seed=draw_seed(self.generator))
-        low, high = self.box
-        return low + (high - low) * torch.rand(count, len(low), generator=self.generator, dtype=low.dtype)
-
-
-class Evolution(Drawing):
-    """Regularised evolution (Real et al., AAAI 2019) on the DAGs themselves, no model: the honest rival.
-
-    The population is the youngest `population` scored DAGs; a parent is the best of `tournament` of them, a child
-    differs from it by one change: another type of a node, or an edge more or less.
-    """
-
-    def __init__(self, archive: Archive, *, seed: int = 0, population: int = 50, tournament: int = 10) -> None:
-        super().__init__(archive, seed)
-        self.population, self.tournament = population, tournament
-
-    def ask(self, count: int) -> list[Dag]:
-        if not len(self.archive):
-            raise DvaeError("evolution needs scored DAGs to start from: tell it some first")
-        found: list[Dag] = []
-        for _ in range(ATTEMPTS * count):
-            if len(found) == count:
-                break
-            child = self._changed(self._parent())
-            for _ in range(self._draw(3)):  # where all neighbours are known, further changes lead on
-                child = self._changed(child) if self.archive.unknown([child]) == [] else child
-            if self.archive.task.is_valid(child):
-                found += self.archive.take([child], 1)
-        return found
-
-    def _parent(self) -> Dag:
-        youngest = range(max(0, len(self.archive) - self.population), len(self.archive))
-        rivals = [youngest[self._draw(len(youngest))] for _ in range(self.tournament)]
-        return self.archive.dags[max(rivals, key=self.archive.scores.__getitem__)]
-
-    def _changed(self, dag: Dag) -> Dag:
-        return changed(self.archive.task, dag, self.generator)
-
-    def _draw(self, below: int) -> int:
-        return draw_below(below, self.generator)
-
-
-def changed(task: Task, dag: Dag, generator: torch.Generator) -> Dag:
-    """`dag` with another type of a node, or an edge more or less, if a valid one is found soon; else as it is."""
-    for _ in range(ATTEMPTS):
-        types, edges = list(dag.types), set(dag.edges)
-        if draw_below(2, generator) == 0:
-            types[draw_below(len(types), generator)] = task.vocabulary.labels[draw_below(task.num_types, generator)]
-        else:
-            source, target = sorted(torch.randperm(len(types), generator=generator)[:2].tolist())
-            edges ^= {(source, target)}
-        child = Dag(tuple(types), tuple(edges))
-        if child != dag and task.is_valid(child):
-            return child
-    return dag
+def check_botorch(purpose: str) -> None:
+    """Raises `MissingError` where BoTorch is not installed."""
+    if importlib.util.find_spec("botorch") is None:
+        needed = missing("botorch", "search", purpose)
+        raise MissingError(f"{needed} (evolution, gradient and random need nothing more)")
 
 
 def decoded_dags(vae: VAE, latents: Tensor, *, greedy: bool = False, seed: int | None = None) -> list[Dag]:
@@ -142,8 +79,10 @@ def decoded_dags(vae: VAE, latents: Tensor, *, greedy: bool = False, seed: int |
 
 
 def draw_below(limit: int, generator: torch.Generator) -> int:
+    """A random integer from 0 to `limit` - 1."""
     return int(torch.randint(limit, (1,), generator=generator))
 
 
 def draw_seed(generator: torch.Generator) -> int:
+    """A seed for something that has a generator of its own."""
     return int(torch.randint(2**62, (1,), generator=generator))

@@ -14,10 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from dvae.config import check
-from dvae.dag import Dag
+from dvae.dag import Dag, ScoredDag
 from dvae.errors import DvaeError
 from dvae.models import VAE
-from dvae.strategies.archive import Archive, Evaluation
+from dvae.strategies.archive import Archive
 from dvae.strategies.base import Drawing, decoded_dags, draw_seed
 
 
@@ -43,12 +43,17 @@ class GradientConfig:
 
 
 class GradientAscent(Drawing):
+    """Ascent on a network that is trained anew in each round."""
+
+    description = "ascent on a network that predicts scores from latents"
+    needs_start = True
+
     def __init__(self, vae: VAE, archive: Archive, *, seed: int = 0, config: GradientConfig | None = None) -> None:
         super().__init__(archive, seed)
         self.vae, self.config = vae, config or GradientConfig()
         self.latents = torch.empty(0, vae.config.latent)
 
-    def tell(self, evaluations: Iterable[Evaluation]) -> None:
+    def tell(self, evaluations: Iterable[ScoredDag]) -> None:
         new = self.archive.add(evaluations)
         if new:
             self.latents = torch.cat([self.latents, self._encoded([evaluation.dag for evaluation in new])])

@@ -23,11 +23,11 @@ import torch
 from torch import Tensor
 
 from dvae.config import check
-from dvae.dag import Dag
-from dvae.errors import DvaeError, MissingError
+from dvae.dag import Dag, ScoredDag
+from dvae.errors import DvaeError
 from dvae.models import VAE
-from dvae.strategies.archive import Archive, Evaluation
-from dvae.strategies.base import Drawing, draw_seed
+from dvae.strategies.archive import Archive
+from dvae.strategies.base import Drawing, check_botorch, draw_seed
 
 JITTER = 1e-6
 POINTS_PER_DAG = 3  # points tried for each DAG asked for, at most
@@ -35,6 +35,8 @@ POINTS_PER_DAG = 3  # points tried for each DAG asked for, at most
 
 @dataclass(frozen=True)
 class PaperSearchConfig:
+    """The paper's settings."""
+
     inducing: int = 500
     epochs: int = 100  # of the sparse GP
     decodings: int = 500  # of a point, to find its most common valid DAG
@@ -48,18 +50,20 @@ class PaperSearchConfig:
 
 
 class PaperSearch(Drawing):
+    """One sparse GP per round, its points chosen by expected improvement and a Kriging Believer."""
+
+    description = "the paper's: sparse GP, expected improvement, Kriging Believer, the whole box"
+    needs_start = True
+
     def __init__(self, vae: VAE, archive: Archive, *, seed: int = 0, config: PaperSearchConfig | None = None) -> None:
-        try:
-            import botorch  # noqa: F401
-        except ImportError:
-            raise MissingError("this strategy needs BoTorch: pip install 'dvae[search]'") from None
+        check_botorch("the strategy paper")
         super().__init__(archive, seed)
         self.vae, self.config = vae, config or PaperSearchConfig()
         self.latents = torch.empty(0, vae.config.latent, dtype=torch.float64)
         self.scores: list[float] = []
         self.proposed: dict[Hashable, Tensor] = {}  # where in the box a DAG was found
 
-    def tell(self, evaluations: Iterable[Evaluation]) -> None:
+    def tell(self, evaluations: Iterable[ScoredDag]) -> None:
         new = self.archive.add(evaluations)
         if not new:
             return

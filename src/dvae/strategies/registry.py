@@ -1,62 +1,74 @@
-"""Every strategy by name."""
+"""Every strategy by name: built-in, of installed packages (entry points `dvae.strategies`), `package.module:name`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from dvae.errors import ConfigError
 from dvae.models import VAE
+from dvae.registry import Registry
 from dvae.strategies.archive import Archive
-from dvae.strategies.base import Evolution, RandomSearch, Strategy
+from dvae.strategies.base import Strategy
+from dvae.strategies.evolution import Evolution
 from dvae.strategies.gradient import GradientAscent
 from dvae.strategies.paper import PaperSearch
+from dvae.strategies.random import RandomSearch
 from dvae.strategies.trust_region import TrustRegion, TrustRegionConfig
 
 LATENTS_ONLY = TrustRegionConfig(edits=0, process="latents")
+DEFAULT = "trust-region"
+METHODS = ("ask", "tell", "state", "restore")
 
 
-class Entry(NamedTuple):
-    make: Callable[[VAE, Archive, int], Strategy]
-    says: str
-    needs_start: bool = True  # scored DAGs, before anything can be asked
+@dataclass(frozen=True)
+class StrategyEntry:
+    """A strategy as a search takes it: how one is made, and whether it needs scored DAGs to start from."""
+
+    name: str
+    maker: Callable[..., Any]  # called with (vae, archive, seed=...)
+    description: str = ""
+    needs_start: bool = True
+
+    def make(self, vae: VAE, archive: Archive, *, seed: int = 0) -> Strategy:
+        made: Strategy = self.maker(vae, archive, seed=seed)
+        missing = [method for method in METHODS if not callable(getattr(made, method, None))]
+        if missing:
+            raise ConfigError(
+                f"the strategy {self.name!r} has no method {' or '.join(missing)}; a strategy has {', '.join(METHODS)}"
+            )
+        return made
 
 
-STRATEGIES = {
-    "trust-region": Entry(
-        lambda vae, archive, seed: TrustRegion(vae, archive, seed=seed),
-        "Bayesian optimisation near the best DAGs, over what really decodes: the default",
-    ),
-    "trust-region-latents": Entry(
-        lambda vae, archive, seed: TrustRegion(vae, archive, seed=seed, config=LATENTS_ONLY),
+def _entry(name: str, thing: Any) -> StrategyEntry:
+    if isinstance(thing, StrategyEntry):
+        return thing
+    if not callable(thing):
+        raise ConfigError(f"the strategy {name!r} is {type(thing).__name__}, not a class (vae, archive, *, seed)")
+    described = thing.func if isinstance(thing, partial) else thing
+    first_line = next(iter((described.__doc__ or "").strip().splitlines()), "")
+    description = str(getattr(described, "description", first_line))
+    return StrategyEntry(name, thing, description, bool(getattr(described, "needs_start", True)))
+
+
+STRATEGIES: Registry[StrategyEntry] = Registry("strategy", "dvae.strategies", _entry)
+STRATEGIES.register("trust-region", TrustRegion)
+STRATEGIES.register(
+    "trust-region-latents",
+    StrategyEntry(
+        "trust-region-latents",
+        partial(TrustRegion, config=LATENTS_ONLY),
         "the same, over nothing but what latents decode to, with a process on latents",
     ),
-    "paper": Entry(
-        lambda vae, archive, seed: PaperSearch(vae, archive, seed=seed),
-        "the paper's: sparse GP, expected improvement, Kriging Believer, the whole box",
-    ),
-    "gradient": Entry(
-        lambda vae, archive, seed: GradientAscent(vae, archive, seed=seed),
-        "ascent on a network that predicts scores from latents",
-    ),
-    "random": Entry(
-        lambda vae, archive, seed: RandomSearch(vae, archive, seed=seed),
-        "decodings of the model's prior",
-        needs_start=False,
-    ),
-    "evolution": Entry(
-        lambda vae, archive, seed: Evolution(archive, seed=seed),
-        "regularised evolution on the DAGs themselves, no model: the honest rival",
-    ),
-}
-DEFAULT = "trust-region"
+)
+STRATEGIES.register("paper", PaperSearch)
+STRATEGIES.register("gradient", GradientAscent)
+STRATEGIES.register("random", RandomSearch)
+STRATEGIES.register("evolution", Evolution)
 
 
-def make_strategy(name: str, vae: VAE, archive: Archive, *, seed: int = 0) -> Strategy:
-    return entry(name).make(vae, archive, seed)
-
-
-def entry(name: str) -> Entry:
-    if name not in STRATEGIES:
-        raise ConfigError(f"there is no strategy {name!r}; there are {', '.join(STRATEGIES)}")
-    return STRATEGIES[name]
+def make_strategy(strategy: Any, vae: VAE, archive: Archive, *, seed: int = 0) -> Strategy:
+    """A strategy from its name or its class."""
+    return STRATEGIES.resolve(strategy)[1].make(vae, archive, seed=seed)

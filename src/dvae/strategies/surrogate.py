@@ -26,14 +26,16 @@ from dvae.regression.linear import LinearModel
 
 Process = Literal["graphs", "latents"]  # what the process sees while it is alone; behind the linear model, latents
 UNIT_QUANTILE = 0.1
-POINTS_A_FEATURE = 2  # of the linear model, at least
-SHORTEST = 1.0  # length scale; DAGs are about 1.5 apart, and a process that sees less far learns nothing of others
-LEAST_DEVIATION = 0.3  # of a feature, as a share of the mean one: few known DAGs may all agree by chance
+POINTS_PER_FEATURE = 2  # of the linear model, at least
+MIN_LENGTH_SCALE = (
+    1.0  # length scale; DAGs are about 1.5 apart, and a process that sees less far learns nothing of others
+)
+MIN_DEVIATION = 0.3  # of a feature, as a share of the mean one: few known DAGs may all agree by chance
 FIT_ITERATIONS = 60
 
 
 class Seen(NamedTuple):
-    """What a search sees of DAGs, a row each."""
+    """What a search sees of DAGs, one row per DAG."""
 
     states: Tensor  # DAG feature: graph states
     latents: Tensor  # DAG latent
@@ -62,7 +64,7 @@ class Surrogate:
         self.unit = float(positive.quantile(UNIT_QUANTILE).clamp(min=1e-12)) if len(positive) else 1.0
         self.linear: LinearModel | None = None
         residuals = self._joined(scores[chosen])
-        if len(scores) >= POINTS_A_FEATURE * seen.states.shape[1]:
+        if len(scores) >= POINTS_PER_FEATURE * seen.states.shape[1]:
             self.linear = LinearModel.fit(seen.states, scores)
             residuals = residuals - self._joined(self.linear.left_out[chosen])
         self.level, self.scale = residuals.mean(), residuals.std().clamp(min=1e-9)
@@ -119,7 +121,7 @@ class _View(Protocol):
 
 
 class _Cube:
-    """Latents in the unit cube, a length scale a dimension, under a prior that grows with their number."""
+    """Latents in the unit cube, one length scale per dimension, under a prior that grows with their number."""
 
     def __init__(self, known: Seen) -> None:
         self.low = known.latents.min(0).values
@@ -141,7 +143,7 @@ class _Graphs:
     def __init__(self, known: Seen) -> None:
         self.mean = known.states.mean(0)
         deviation = known.states.std(0, correction=0)
-        self.deviation = deviation.clamp(min=max(LEAST_DEVIATION * float(deviation.mean()), 1e-9))
+        self.deviation = deviation.clamp(min=max(MIN_DEVIATION * float(deviation.mean()), 1e-9))
         self.varying = max(1, int((known.plain != known.plain[0]).any(0).sum()))
 
     def points(self, seen: Seen) -> Tensor:
@@ -152,7 +154,7 @@ class _Graphs:
         from gpytorch.constraints import GreaterThan
         from gpytorch.kernels import RBFKernel, ScaleKernel
 
-        return ScaleKernel(RBFKernel(lengthscale_constraint=GreaterThan(SHORTEST)))
+        return ScaleKernel(RBFKernel(lengthscale_constraint=GreaterThan(MIN_LENGTH_SCALE)))
 
 
 @contextlib.contextmanager

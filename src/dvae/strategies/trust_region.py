@@ -1,7 +1,7 @@
 """Bayesian optimisation in a trust region of the latent space, over DAGs that really decode.
 
 Each round: a surrogate of the score (`surrogate`) learns from all that is known. Candidates come from moving good
-latents, by chance or by the difference of two others, and decoding them, and from single changes of the best DAGs.
+latents, by chance or by the difference of two others, and decoding them, and from single edits of the best DAGs.
 What is known is left out; the rest is encoded, so that a candidate is judged as its own DAG, and the most promising are
 moved and changed again, some generations long. Half of a round are the candidates with the best expectation, each
 other is the best of one sample of the surrogate (Thompson sampling). The region widens after improvements and narrows
@@ -18,12 +18,13 @@ import torch
 from torch import Tensor
 
 from dvae.config import check
-from dvae.dag import Dag
-from dvae.errors import DvaeError, MissingError
+from dvae.dag import Dag, ScoredDag
+from dvae.errors import DvaeError
 from dvae.models import VAE
 from dvae.regression.features import one_hot_features
-from dvae.strategies.archive import Archive, Evaluation
-from dvae.strategies.base import Drawing, changed, decoded_dags, draw_seed
+from dvae.strategies.archive import Archive
+from dvae.strategies.base import Drawing, check_botorch, decoded_dags, draw_seed
+from dvae.strategies.edits import changed
 from dvae.strategies.surrogate import Process, Seen, Surrogate
 
 NEIGHBOURS = 5
@@ -37,7 +38,7 @@ class TrustRegionConfig:
     pool: int = 200  # good DAGs from which the others, and differences, are taken
     candidates: int = 200  # latents moved and decoded in a generation
     generations: int = 3
-    edits: int = 50  # single changes of the best DAGs that join a generation; 0: only what latents decode to
+    edits: int = 50  # single edits of the best DAGs that join a generation; 0: only what latents decode to
     first_length: float = 0.4
     shortest: float = 0.1
     longest: float = 0.8
@@ -58,11 +59,11 @@ class TrustRegionConfig:
 class TrustRegion(Drawing):
     """The default strategy."""
 
+    description = "Bayesian optimisation near the best DAGs, over what really decodes: the default"
+    needs_start = True
+
     def __init__(self, vae: VAE, archive: Archive, *, seed: int = 0, config: TrustRegionConfig | None = None) -> None:
-        try:
-            import botorch  # noqa: F401
-        except ImportError:
-            raise MissingError("this strategy needs BoTorch: pip install 'dvae[search]'") from None
+        check_botorch("the strategy trust-region")
         super().__init__(archive, seed)
         self.vae, self.config = vae, config or TrustRegionConfig()
         self.length = self.config.first_length
@@ -71,7 +72,7 @@ class TrustRegion(Drawing):
         self.seen = Seen.none()  # of the archive's DAGs
         self.settings: dict[str, Any] | None = None  # of the process, from the last fit
 
-    def tell(self, evaluations: Iterable[Evaluation]) -> None:
+    def tell(self, evaluations: Iterable[ScoredDag]) -> None:
         before = self.archive.best()
         new = self.archive.add(evaluations)
         if not new:
@@ -161,7 +162,7 @@ class TrustRegion(Drawing):
         return found
 
     def _edited(self, parents: list[Dag]) -> list[Dag]:
-        """Changes of a node or an edge: what a weak decoder does not reach."""
+        """Single edits: what a weak decoder does not reach."""
         chosen = torch.randint(len(parents), (self.config.edits,), generator=self.generator).tolist()
         return [changed(self.archive.task, parents[place], self.generator) for place in chosen]
 

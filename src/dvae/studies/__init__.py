@@ -1,12 +1,20 @@
 """Studies: searches that survive crashes and are shared by many workers."""
 
-from dvae.studies.driver import Search, SearchConfig, model_print, search
+from dvae.studies.driver import Search, SearchConfig, search
+from dvae.studies.identity import model_fingerprint
+from dvae.studies.known import KnownScores, known_scores
 from dvae.studies.ledger import Ledger, MemoryLedger, Outcome, Trial
-from dvae.studies.scoring import Report, Score, named_score
-from dvae.studies.study import Study
-from dvae.studies.worker import Work, work_on, work_once
+from dvae.studies.scores import SCORES, TaskScore, named_score
+from dvae.studies.scoring import Report, Score
+from dvae.studies.sqlite_ledger import SqliteLedger
+from dvae.studies.storage import open_ledger, storage_of, study_names
+from dvae.studies.study import Failure, Study, studies_of
+from dvae.studies.worker import Work, work_on, work_once, work_round
 
 __all__ = [
+    "SCORES",
+    "Failure",
+    "KnownScores",
     "Ledger",
     "MemoryLedger",
     "Outcome",
@@ -14,12 +22,20 @@ __all__ = [
     "Score",
     "Search",
     "SearchConfig",
+    "SqliteLedger",
     "Study",
+    "TaskScore",
     "Trial",
     "Work",
-    "model_print",
+    "known_scores",
+    "model_fingerprint",
     "named_score",
+    "open_ledger",
     "search",
+    "storage_of",
+    "studies_of",
+    "study_names",
     "work_on",
     "work_once",
+    "work_round",
 ]

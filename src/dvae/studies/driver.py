@@ -7,34 +7,32 @@ out, those already there are not written twice, those scored are not scored agai
 
 from __future__ import annotations
 
-import hashlib
-import os
-import platform
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from dvae import provenance
 from dvae.config import check
-from dvae.dag import Dag, DagSet, ScoredDag
-from dvae.dag.jsonl import format_line
-from dvae.errors import StudyError
+from dvae.dag import Dag, ScoredDag
 from dvae.models import VAE
 from dvae.progress import Progress, progress_bar
-from dvae.strategies.archive import Archive, Evaluation
-from dvae.strategies.base import RandomSearch, Strategy
-from dvae.strategies.registry import DEFAULT, entry, make_strategy
-from dvae.studies.ledger import Ledger, MemoryLedger, Trial
-from dvae.studies.scoring import Score
-from dvae.studies.study import ABOUT, ENDED, PROPOSER, STATE, Study, best_of
-from dvae.studies.worker import HEARTBEAT_SECONDS, POLL_SECONDS, Work, work_once
+from dvae.strategies.archive import Archive
+from dvae.strategies.random import RandomSearch
+from dvae.strategies.registry import DEFAULT, STRATEGIES
+from dvae.studies.identity import check_same, current, fingerprint, model_fingerprint
+from dvae.studies.known import known_scores
+from dvae.studies.ledger import Direction, Ledger, MemoryLedger, Trial
+from dvae.studies.presence import Presence
+from dvae.studies.scores import ResolvedScore, resolve_score
+from dvae.studies.scoring import MAX_SCORE, Score
+from dvae.studies.storage import open_ledger
+from dvae.studies.study import ABOUT, ENDED, STATE, Study, as_plain, best_of
+from dvae.studies.worker import HEARTBEAT_SECONDS, POLL_SECONDS, Work, work_once, work_round
 from dvae.tasks import Task
 
-PROPOSER_SECONDS = 5.0  # between signs of life
-PROPOSER_GONE = 30.0
-FIXED = ("task", "strategy", "seed", "batch", "initial", "warm", "warm_print", "direction", "model_print")
+OnRound = Callable[[Study], object]
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class SearchConfig:
 
     strategy: str = DEFAULT
     budget: int = 500
-    batch: int = 10  # candidates a round
+    batch: int = 10  # candidates per round
     initial: int = 50
     seed: int = 0
     minimize: bool = False
@@ -54,17 +52,22 @@ class SearchConfig:
         check(self.initial >= 2, f"a start needs at least two DAGs, not {self.initial}")
         check(self.seed >= 0, f"seed must not be negative: {self.seed}")
 
+    @property
+    def direction(self) -> Direction:
+        return "minimize" if self.minimize else "maximize"
+
 
 def search(
     vae: VAE,
     task: Task | None = None,
     *,
-    score: Score | None = None,
+    score: Score | ResolvedScore | str | None = None,
     budget: int = 500,
-    strategy: str = DEFAULT,
-    storage: str | None = None,
+    strategy: Any = DEFAULT,
+    storage: str | Ledger | None = None,
     name: str = "search",
-    warm: DagSet | Iterable[ScoredDag] | None = None,
+    warm: Iterable[ScoredDag] | None = None,
+    start: Sequence[Dag] = (),
     batch: int = 10,
     initial: int = 50,
     seed: int = 0,
@@ -73,144 +76,167 @@ def search(
     timeout: float | None = None,
     prune: bool = False,
     heartbeat: int = HEARTBEAT_SECONDS,
+    seconds: float | None = None,
+    on_round: OnRound | None = None,
     about: dict[str, Any] | None = None,
-    progress: bool = False,
+    progress: bool | None = False,
 ) -> Study:
     """Searches the space of `vae` for DAGs that `score` well; where none is given, the task scores.
 
-    With a `storage` (sqlite:///FILE.db, postgresql://...) the search can be killed at any moment: called again, it
-    goes on. `warm` holds DAGs that have a score already. `workers` threads score; 0 leaves scoring to `dvae worker`
-    processes, here or on other machines.
+    A score is a function, an object with a method `many(dags)` that scores whole rounds, or `package.module:name`. A
+    strategy is a name, `package.module:name` or a class. With a `storage` (dvae:///FILE.db, sqlite:///FILE.db,
+    postgresql://...) the search can be killed at any moment: called again, it goes on. `warm` holds DAGs whose scores
+    are known; those of `start` are scored first. `workers` threads score; 0 leaves scoring to `dvae worker`
+    processes, here or on other machines. No round begins after `seconds`. `on_round(study)` is called after each
+    round and ends the search by returning True.
     """
     task = vae.task if task is None else task
-    config = SearchConfig(strategy, budget, batch, initial, seed, minimize)
-    scored = [Evaluation(item.dag, item.score) for item in _items(warm) if item.score is not None]
-    ledger = _ledger(storage, name, minimize, heartbeat)
-    work = Work(score or task.score, timeout, prune, not minimize, heartbeat)
-    Search(vae, task, ledger, config, scored, about or {}).run(work, workers, progress)
-    return Study(ledger)
+    scored = resolve_score(score, task)
+    strategy_name, _ = STRATEGIES.resolve(strategy)
+    config = SearchConfig(strategy_name, budget, batch, initial, seed, minimize)
+    work = Work(scored.function, timeout, prune, not minimize, heartbeat)
+    begun = Search(vae, task, config, strategy, _scored(warm), start, {**(about or {}), "score": scored.name})
+    if storage is None:
+        ledger: Ledger = MemoryLedger(name)
+    elif isinstance(storage, str):
+        ledger = open_ledger(storage, name, create=config.direction, heartbeat=heartbeat)
+    else:
+        ledger = storage
+    return begun.run(ledger, work, workers=workers, seconds=seconds, on_round=on_round, progress=progress)
 
 
 class Search:
-    """One proposer at its ledger."""
+    """A search that is ready to run: whatever is wrong with its parts is said before a ledger is opened."""
 
     def __init__(
         self,
         vae: VAE,
         task: Task,
-        ledger: Ledger,
         config: SearchConfig,
-        warm: Sequence[Evaluation],
+        strategy: Any,
+        warm: Sequence[ScoredDag],
+        start: Sequence[Dag],
         about: dict[str, Any],
     ) -> None:
-        self.vae, self.task, self.ledger, self.config, self.warm = vae, task, ledger, config, warm
+        self.vae, self.task, self.config, self.warm, self.start = vae, task, config, warm, start
+        self.archive = Archive(task)
+        _, entry = STRATEGIES.resolve(strategy)
+        self.needs_start = entry.needs_start
+        self.strategy = entry.make(vae, self.archive, seed=config.seed)
+        known = known_scores(warm, 0, higher_is_better=not config.minimize).best
         self.about = {
+            "known_before": None if known is None else as_plain(known),
             **about,
             "task": task.full_name,
             **asdict(config),
-            "direction": "minimize" if config.minimize else "maximize",
+            "direction": config.direction,
             "model": vae.config.name,
-            "model_print": model_print(vae),
+            "model_fingerprint": model_fingerprint(vae),
             "warm": len(warm),
-            "warm_print": _print_of(warm),
+            "warm_fingerprint": fingerprint(warm),
+            "start_fingerprint": fingerprint(start),
             "record": provenance.record(config.seed),
         }
 
-    def run(self, work: Work, workers: int, progress: bool) -> None:
-        with _Presence(self.ledger), progress_bar("search", self.config.budget, "evaluations", progress) as bar:
-            self._begin()
-            bar.skip(sum(trial.finished for trial in self.ledger.trials()))
-            strategy, number = self._restored()
-            while True:
-                self._ask(strategy, number)
-                self._score(number, work, workers, bar)
-                trials = self.ledger.trials()
+    def run(
+        self,
+        ledger: Ledger,
+        work: Work,
+        *,
+        workers: int = 1,
+        seconds: float | None = None,
+        on_round: OnRound | None = None,
+        progress: bool | None = False,
+    ) -> Study:
+        """Goes round by round until the budget or the time is spent, or nothing new is found."""
+        study, begun = Study(ledger), time.monotonic()
+        with Presence(ledger) as presence, progress_bar("search", self.config.budget, "evaluations", progress) as bar:
+            self._describe(ledger)
+            bar.skip(sum(trial.finished for trial in ledger.trials()))
+            number = self._restore(ledger)
+            while seconds is None or time.monotonic() - begun < seconds:
+                self._ask(ledger, number)
+                self._score(ledger, number, work, workers, bar)
+                presence.check()
+                trials = ledger.trials()
                 told = _of_round(trials, number)
-                if not told or len(trials) >= self.config.budget:
-                    break  # the strategy finds nothing new, or has asked for all it may
-                self._tell(strategy, told)
-                number += 1
-                self.ledger.describe(STATE, {"round": number, "strategy": strategy.state()})
-            self.ledger.describe(ENDED, True)
+                ends = not told or len(trials) >= self.config.budget  # nothing new is found, or all are asked for
+                if not ends:
+                    self._tell(map(_evaluation, told))
+                    number += 1
+                    ledger.describe(STATE, {"round": number, "strategy": self.strategy.state()})
+                if (on_round is not None and on_round(study) is True) or ends:
+                    break
+            ledger.describe(ENDED, True)
+        return study
 
-    def _begin(self) -> None:
+    def _describe(self, ledger: Ledger) -> None:
         """Writes down what is searched, or makes sure that it is what was begun."""
-        before = self.ledger.description().get(ABOUT)
+        before = ledger.description().get(ABOUT)
         if before is not None:
-            changed = next((key for key in FIXED if before.get(key) != self.about.get(key)), None)
-            if changed is not None:
-                raise StudyError(
-                    f"the study {self.ledger.name!r} was begun with {changed} = {before.get(changed)!r}, not "
-                    f"{self.about.get(changed)!r}: resume it without this change, or name another study"
-                )
-        self.ledger.describe(ABOUT, self.about)
-        self.ledger.describe(ENDED, False)
+            check_same(ledger.name, current(before), self.about)
+        ledger.describe(ABOUT, self.about)
+        ledger.describe(ENDED, False)
 
-    def _restored(self) -> tuple[Strategy, int]:
-        """The strategy as it was before its newest round, and the number of that round."""
-        known = self.ledger.description().get(STATE, {"round": 0, "strategy": None})
+    def _restore(self, ledger: Ledger) -> int:
+        """Brings the strategy to where it was before the newest round; the number of that round."""
+        known = ledger.description().get(STATE, {"round": 0, "strategy": None})
         number = int(known["round"])
-        strategy = make_strategy(self.config.strategy, self.vae, Archive(self.task), seed=self.config.seed)
-        strategy.tell([self._signed(evaluation) for evaluation in self.warm])
-        trials = self.ledger.trials()
+        self._tell(self.warm)
+        trials = ledger.trials()
         for earlier in range(number):
-            self._tell(strategy, _of_round(trials, earlier))
+            self._tell(map(_evaluation, _of_round(trials, earlier)))
         if known["strategy"] is not None:
-            strategy.restore(known["strategy"])
-        return strategy, number
+            self.strategy.restore(known["strategy"])
+        return number
 
-    def _tell(self, strategy: Strategy, trials: list[Trial]) -> None:
-        strategy.tell([self._signed(Evaluation(trial.dag, trial.score)) for trial in trials])
-
-    def _signed(self, evaluation: Evaluation) -> Evaluation:
+    def _tell(self, evaluations: Iterable[ScoredDag]) -> None:
         """Strategies maximise."""
-        if evaluation.score is None or not self.config.minimize:
-            return evaluation
-        return Evaluation(evaluation.dag, -evaluation.score)
+        told = [item if not self.config.minimize else _negative(item) for item in evaluations]
+        self.strategy.tell(told)
+        self.archive.add(told)  # where a strategy from outside did not
 
-    def _ask(self, strategy: Strategy, number: int) -> None:
+    def _ask(self, ledger: Ledger, number: int) -> None:
         """Writes the candidates of a round down, but those that an interrupted search had written."""
-        trials = self.ledger.trials()
+        trials = ledger.trials()
         there = _of_round(trials, number)
         room = self.config.budget - (len(trials) - len(there))
-        count = min(self.config.batch, room)
         # Asked for even if all are there: the strategy must be left as an uninterrupted search leaves it.
-        wanted = self._starting(strategy, count) if self._is_cold(strategy) else strategy.ask(count)
+        wanted = self._wanted(number, room)
         known = self.task.keys_of([trial.dag for trial in there])
         fresh = [dag for dag, key in zip(wanted, self.task.keys_of(wanted), strict=True) if key not in known]
         taken = {trial.place for trial in there}
-        places = [place for place in range(count) if place not in taken]
+        places = (place for place in range(len(wanted)) if place not in taken)
         for place, dag in zip(places, fresh, strict=False):
-            self.ledger.propose(dag, {"round": number, "place": place})
+            ledger.propose(dag, {"round": number, "place": place})
 
-    def _is_cold(self, strategy: Strategy) -> bool:
-        return entry(self.config.strategy).needs_start and len(strategy.archive) < min(
-            self.config.initial, self.config.budget
-        )
+    def _wanted(self, number: int, room: int) -> list[Dag]:
+        """The start, then draws from the prior where a strategy cannot begin (paper, cold starts), then its own."""
+        if number == 0 and self.start:
+            return self.archive.take(self.start, room)
+        count = min(self.config.batch, room)
+        if self.needs_start and len(self.archive) < min(self.config.initial, self.config.budget):
+            return RandomSearch(self.vae, self.archive, seed=self.config.seed + len(self.archive)).ask(count)
+        return self.strategy.ask(count)
 
-    def _starting(self, strategy: Strategy, count: int) -> list[Dag]:
-        """DAGs from the model's prior, the start of a search that knows no scores (paper, appendix on cold starts)."""
-        drawn = RandomSearch(self.vae, strategy.archive, seed=self.config.seed + len(strategy.archive))
-        return drawn.ask(count)
-
-    def _score(self, number: int, work: Work, workers: int, bar: Progress) -> None:
+    def _score(self, ledger: Ledger, number: int, work: Work, workers: int, bar: Progress) -> None:
         """Waits until all candidates of the round are finished, scoring them here if there are workers here."""
-        threads = [
-            threading.Thread(target=_until_none, args=(self.ledger, work), daemon=True) for _ in range(workers - 1)
-        ]
+        others = 0 if work.scores_rounds else workers - 1
+        threads = [threading.Thread(target=_until_none, args=(ledger, work), daemon=True) for _ in range(others)]
         for thread in threads:
             thread.start()
+        one_or_all: Callable[[Ledger, Work], object] = work_round if work.scores_rounds else work_once
         while True:
-            done = work_once(self.ledger, work) if workers else None
-            trials = self.ledger.trials()
-            finished = sum(trial.finished for trial in trials)
+            done = one_or_all(ledger, work) if workers else None
+            trials = ledger.trials()
             best = best_of(trials, not self.config.minimize)
-            bar.update(finished - bar.done, **({} if best is None else {"best": f"{best.score:.3f}"}))
-            if done is not None:
+            finished = sum(trial.finished for trial in trials)
+            bar.update(finished - bar.done, **({} if best is None else {"best": f"{best.score:.7g}"}))
+            if done:
                 continue
             if all(trial.finished for trial in trials if trial.round == number):
                 break
-            self.ledger.reclaim()
+            ledger.reclaim()
             time.sleep(POLL_SECONDS if not workers else 0.02)
         for thread in threads:
             thread.join()
@@ -225,80 +251,15 @@ def _until_none(ledger: Ledger, work: Work) -> None:
         pass
 
 
-class _Presence:
-    """Says in the ledger that this process proposes: two would each undo the other's rounds."""
-
-    def __init__(self, ledger: Ledger) -> None:
-        self.ledger = ledger
-        self.me = {"host": platform.node(), "pid": os.getpid()}
-        self.ended = threading.Event()
-        self.thread = threading.Thread(target=self._beat, daemon=True)
-
-    def __enter__(self) -> None:
-        other = self.ledger.description().get(PROPOSER)
-        if other is not None and self._lives(other):
-            raise StudyError(
-                f"process {other['pid']} on {other['host']} is searching with the study {self.ledger.name!r} already"
-            )
-        self._sign()
-        self.thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.ended.set()
-        self.thread.join()
-        self.ledger.describe(PROPOSER, None)
-
-    def _lives(self, other: dict[str, Any]) -> bool:
-        if other["host"] == self.me["host"]:
-            return other["pid"] != self.me["pid"] and _runs(int(other["pid"]))
-        return bool(time.time() - float(other["seen"]) < PROPOSER_GONE)
-
-    def _beat(self) -> None:
-        while not self.ended.wait(PROPOSER_SECONDS):
-            self._sign()
-
-    def _sign(self) -> None:
-        self.ledger.describe(PROPOSER, {**self.me, "seen": time.time()})
+def _evaluation(trial: Trial) -> ScoredDag:
+    return ScoredDag(trial.dag, trial.score)
 
 
-def _runs(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass  # it runs, as somebody else
-    return True
+def _negative(item: ScoredDag) -> ScoredDag:
+    return ScoredDag(item.dag, None if item.score is None else -item.score)
 
 
-def _ledger(storage: str | None, name: str, minimize: bool, heartbeat: int) -> Ledger:
-    if storage is None:
-        return MemoryLedger(name)
-    from dvae.studies.optuna_ledger import OptunaLedger
-
-    return OptunaLedger(storage, name, create="minimize" if minimize else "maximize", heartbeat=heartbeat)
-
-
-def _items(warm: DagSet | Iterable[ScoredDag] | None) -> list[ScoredDag]:
-    if warm is None:
-        return []
-    if isinstance(warm, DagSet):
-        return [ScoredDag(dag, score) for dag, score in zip(warm.dags, warm.scores, strict=True)]
-    return list(warm)
-
-
-def _print_of(evaluations: Sequence[Evaluation]) -> str:
-    """A fingerprint of scored DAGs."""
-    digest = hashlib.sha256()
-    for evaluation in evaluations:
-        digest.update(format_line(ScoredDag(evaluation.dag, evaluation.score)).encode())
-    return digest.hexdigest()[:16]
-
-
-def model_print(vae: VAE) -> str:
-    """A fingerprint of a model's weights: a study goes on only with the model it was begun with."""
-    digest = hashlib.sha256()
-    for key, value in sorted(vae.state_dict().items()):
-        digest.update(key.encode())
-        digest.update(value.detach().cpu().contiguous().numpy().tobytes())
-    return digest.hexdigest()[:16]
+def _scored(warm: Iterable[ScoredDag] | None) -> list[ScoredDag]:
+    """The known scores that a search can compute with."""
+    usable = (item for item in warm or () if item.score is not None and abs(item.score) <= MAX_SCORE)
+    return [ScoredDag(item.dag, item.score) for item in usable]

@@ -1,20 +1,21 @@
-"""The book of a search: which DAGs were proposed, who scores them, what came out.
+"""The ledger of a search: which DAGs were proposed, who scores them, what came out.
 
 A candidate is written down before it is scored and again afterwards. Everything a search needs to go on after a crash
-is in the book: its trials, and the state its strategy was in when the newest round was asked for.
+is in the ledger: its trials, and the state its strategy was in when the newest round was asked for.
 """
 
 from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, get_args
 
 from dvae.config import check
 from dvae.dag import Dag
 
+Direction = Literal["maximize", "minimize"]
 State = Literal["waiting", "running", "complete", "failed", "pruned"]
 STATES: tuple[State, ...] = get_args(State)
 FINISHED = ("complete", "failed", "pruned")
@@ -71,7 +72,16 @@ class Ledger(Protocol):
         """Writes a plain value down under `key`, in one step."""
         ...
 
-    def description(self) -> dict[str, Any]: ...
+    def description(self) -> dict[str, Any]:
+        """All that was written down, by key."""
+        ...
+
+    def claim(self, key: str, value: Any, free: Callable[[Any], bool]) -> Any:
+        """Writes `value` down if what stands under `key` (None: nothing) is `free`, both in one step.
+
+        Returns what stood there.
+        """
+        ...
 
     def propose(self, dag: Dag, attributes: Mapping[str, Any]) -> int:
         """A new waiting trial; its number."""
@@ -97,11 +107,17 @@ class Ledger(Protocol):
         """Writes down what came out; False where another had finished the trial before."""
         ...
 
-    def reclaim(self) -> list[int]:
-        """Sets trials waiting again whose workers have died, and says which."""
+    def release(self, number: int) -> None:
+        """Sets a running trial waiting again: its worker gives it up."""
         ...
 
-    def trials(self) -> list[Trial]: ...
+    def reclaim(self) -> list[int]:
+        """Sets trials waiting again whose workers have died, and returns their numbers."""
+        ...
+
+    def trials(self) -> list[Trial]:
+        """All trials, by number."""
+        ...
 
     def close(self) -> None:
         """Lets go of connections; what is written stays."""
@@ -109,7 +125,7 @@ class Ledger(Protocol):
 
 
 class MemoryLedger:
-    """A book that lasts as long as the process: for searches that nobody has to resume."""
+    """A ledger that lasts as long as the process: for searches that nobody has to resume."""
 
     def __init__(self, name: str = "search") -> None:
         self.name = name
@@ -125,6 +141,13 @@ class MemoryLedger:
     def description(self) -> dict[str, Any]:
         with self._lock:
             return copy.deepcopy(self._description)
+
+    def claim(self, key: str, value: Any, free: Callable[[Any], bool]) -> Any:
+        with self._lock:
+            before = self._description.get(key)
+            if free(before):
+                self._description[key] = copy.deepcopy(value)
+            return copy.deepcopy(before)
 
     def propose(self, dag: Dag, attributes: Mapping[str, Any]) -> int:
         with self._lock:
@@ -164,6 +187,11 @@ class MemoryLedger:
                 attributes={**trial.attributes, **attributes},
             )
             return True
+
+    def release(self, number: int) -> None:
+        with self._lock:
+            if self._trials[number].state == "running":
+                self._trials[number] = replace(self._trials[number], state="waiting")
 
     def reclaim(self) -> list[int]:
         return []

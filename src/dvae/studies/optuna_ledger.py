@@ -1,4 +1,4 @@
-"""The book of a search in Optuna's storage: SQLite or PostgreSQL, seen by optuna-dashboard, shared by many machines.
+"""The ledger of a search in Optuna's storage: SQLite or PostgreSQL, seen by optuna-dashboard, shared by many machines.
 
 Optuna is used as a storage, not as a sampler. Two of its promises carry the rest: of all that try, one only turns a
 waiting trial into a running one, and a finished trial is never written again. A trial whose worker has died (no
@@ -8,26 +8,27 @@ trial and is recorded once.
 
 from __future__ import annotations
 
+import json
 import random
 import time
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
+from dvae import extras
 from dvae.dag import Dag
 from dvae.dag.jsonl import format_line, parse_line
 from dvae.errors import MissingError, StudyError
-from dvae.studies.ledger import Outcome, State, Trial
-from dvae.studies.worker import HEARTBEAT_SECONDS
+from dvae.studies.ledger import Direction, Outcome, State, Trial
+from dvae.studies.storage import SQLITE, shown
+from dvae.studies.worker import HEARTBEAT_SECONDS, MISSED_HEARTBEATS
 
-MISSED_HEARTBEATS = 3  # before a worker counts as dead
 SQLITE_PATIENCE = 60.0  # seconds to wait for another process's transaction
 ATTEMPTS = 8  # of a transaction that met another
 OPENINGS = 5  # of a storage that another process opens at the same moment
 DAG, ERROR = "dag", "error"
 
-Direction = Literal["maximize", "minimize"]
 T = TypeVar("T")
 
 
@@ -52,6 +53,32 @@ class OptunaLedger:
 
     def description(self) -> dict[str, Any]:
         return dict(self._patiently(self._storage.get_study_user_attrs, self._study))
+
+    def claim(self, key: str, value: Any, free: Callable[[Any], bool]) -> Any:
+        """Optuna has no such step: this is one transaction on its table, which holds the study meanwhile."""
+        from sqlalchemy import column, exc, insert, select, table, update
+
+        notes = table("study_user_attributes", column("study_id"), column("key"), column("value_json"))
+        studies = table("studies", column("study_id"))
+        here = (notes.c.study_id == self._study) & (notes.c.key == key)
+
+        def attempt() -> Any:
+            with self._engine.begin() as connection:
+                # SQLite's transactions hold the whole file (`_one_at_a_time`), others this row.
+                connection.execute(select(studies).where(studies.c.study_id == self._study).with_for_update())
+                row = connection.execute(select(notes.c.value_json).where(here)).first()
+                before = None if row is None else json.loads(row[0])
+                if free(before):
+                    values = {"value_json": json.dumps(value)}
+                    known = {"study_id": self._study, "key": key}
+                    change = insert(notes).values(**known, **values) if row is None else update(notes).where(here)
+                    connection.execute(change if row is None else change.values(**values))
+                return before
+
+        try:
+            return _again(attempt, ATTEMPTS, exc.OperationalError)
+        except exc.SQLAlchemyError as error:
+            raise StudyError(f"{shown(self.url)} does not answer: {_first_line(error)}") from None
 
     def propose(self, dag: Dag, attributes: Mapping[str, Any]) -> int:
         from optuna.trial import TrialState, create_trial
@@ -103,18 +130,24 @@ class OptunaLedger:
         except UpdateFinishedTrialError:
             return False
 
+    def release(self, number: int) -> None:
+        self._set_waiting(self._id(number))
+
     def reclaim(self) -> list[int]:
+        # Optuna's public function of the kind, `fail_stale_trials`, ends them; a test watches over this private one.
+        stale = self._patiently(self._storage._get_stale_trial_ids, self._study)
+        reclaimed = [trial_id for trial_id in stale if self._set_waiting(trial_id)]
+        return [int(self._storage.get_trial_number_from_id(trial_id)) for trial_id in reclaimed]
+
+    def _set_waiting(self, trial_id: int) -> bool:
         from optuna.exceptions import UpdateFinishedTrialError
         from optuna.trial import TrialState
 
-        reclaimed = []
-        for trial_id in self._patiently(self._storage._get_stale_trial_ids, self._study):
-            try:
-                self._patiently(self._storage.set_trial_state_values, trial_id, TrialState.WAITING)
-            except UpdateFinishedTrialError:
-                continue
-            reclaimed.append(int(self._storage.get_trial_number_from_id(trial_id)))
-        return reclaimed
+        try:
+            self._patiently(self._storage.set_trial_state_values, trial_id, TrialState.WAITING)
+        except UpdateFinishedTrialError:
+            return False
+        return True
 
     def trials(self) -> list[Trial]:
         states: dict[str, State] = {
@@ -185,34 +218,23 @@ def study_names(url: str) -> list[str]:
     return names
 
 
-def shown(url: str) -> str:
-    """A storage's address without its password."""
-    head, at, tail = url.rpartition("@")
-    if not at:
-        return url
-    scheme, _, user = head.partition("://")
-    return f"{scheme}://{user.partition(':')[0]}@{tail}"
-
-
 def _open(url: str, heartbeat: int, create: bool) -> tuple[Any, Any]:
     """The storage, and the engine that holds its connections."""
     try:
         import optuna
     except ImportError:
-        raise MissingError("studies need Optuna: pip install 'dvae[search]'") from None
+        raise extras.missing("optuna", "search", f"the storage {shown(url)}") from None
     import sqlalchemy.exc
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     engine: dict[str, Any] = {}
-    if url.startswith("sqlite:///"):
-        path = url.removeprefix("sqlite:///").partition("?")[0]
+    if url.startswith(SQLITE):
+        path = url.removeprefix(SQLITE).partition("?")[0]
         if not create and not Path(path).is_file():
             raise MissingError(f"{path} is not there: start a study with dvae search --storage {shown(url)}")
         engine = {"connect_args": {"timeout": SQLITE_PATIENCE}}
     elif url.startswith("postgresql://"):  # our driver is the current one
         url = url.replace("postgresql://", "postgresql+psycopg://", 1)
-    elif "://" not in url:
-        raise StudyError(f"{url!r} is no storage: give sqlite:///FILE.db or postgresql://USER@HOST/DATABASE")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # heartbeats, since 2021

@@ -1,27 +1,29 @@
 """Scoring candidates: a failing or endless score is an outcome like any other, and the search goes on.
 
 A score is a function of a `Dag`, or of a `Dag` and `report`: a long evaluation may call `report(step, value)` with how
-well it goes so far, and is left (`PrunedError`) when it goes worse than most did.
+well it goes so far, and is left (`PrunedError`) when it goes worse than most did. An object with a method `many` is
+given whole rounds: `many(dags)` returns one number per DAG, or an exception in place of a number where one failed.
 """
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import math
+import reprlib
 import statistics
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from dvae.dag import Dag
-from dvae.errors import PrunedError, StudyError
+from dvae.errors import PrunedError
 from dvae.studies.ledger import Outcome
 
 Report = Callable[[int, float], None]
 Score = Callable[..., float]
 
-LEAST_RIVALS = 5  # finished candidates before any is left
+MAX_SCORE = 1e50  # beyond, sums of squares and products of scores soon leave what a float can hold
+MIN_RIVALS = 5  # finished candidates before any is left
 TOO_EARLY = 1 / 3  # of the steps
 
 
@@ -37,17 +39,37 @@ def outcome_of(score: Score, dag: Dag, report: Report, timeout: float | None = N
     return found[0] if found else Outcome(error=f"timed out after {timeout:g} s")
 
 
-def _scored(score: Score, dag: Dag, report: Report) -> Outcome:
+def outcomes_of(score: Any, dags: Sequence[Dag]) -> list[Outcome] | None:
+    """What `score.many` says of `dags`; None where it fails as a whole, and each must be asked for by itself."""
     try:
-        value = score(dag, report) if takes_report(score) else score(dag)
+        values = list(score.many(dags))
+    except Exception:  # one bad DAG must not cost the others their scores
+        return None
+    return [outcome_from(value) for value in values] if len(values) == len(dags) else None
+
+
+def outcome_from(value: Any) -> Outcome:
+    """What a score returned, as an outcome: a finite number, or why it is none."""
+    if isinstance(value, PrunedError):
+        return Outcome(error=str(value) or "pruned", pruned=True)
+    if isinstance(value, Exception):
+        return Outcome(error=f"{type(value).__name__}: {value}")
+    try:
         number = float(value)
-    except PrunedError as reason:
-        return Outcome(error=str(reason) or "pruned", pruned=True)
-    except Exception as error:  # whatever a user's function raises is the trial's fate, not the search's
-        return Outcome(error=f"{type(error).__name__}: {error}")
+    except (TypeError, ValueError, OverflowError):
+        return Outcome(error=f"the score is {reprlib.repr(value)}, a {type(value).__name__}; it must be a number")
     if not math.isfinite(number):
         return Outcome(error=f"the score is {number}")
+    if abs(number) > MAX_SCORE:
+        return Outcome(error=f"the score is {number:g}; scores are at most {MAX_SCORE:g} in size")
     return Outcome(score=number)
+
+
+def _scored(score: Score, dag: Dag, report: Report) -> Outcome:
+    try:
+        return outcome_from(score(dag, report) if takes_report(score) else score(dag))
+    except Exception as error:  # whatever a user's function raises is the trial's fate, not the search's
+        return outcome_from(error)
 
 
 def takes_report(score: Score) -> bool:
@@ -61,25 +83,6 @@ def takes_report(score: Score) -> bool:
     return len(required) >= 2
 
 
-def named_score(name: str) -> Score:
-    """The function `package.module:name`. A class is made without arguments, and its instance called."""
-    module_name, colon, attribute = name.partition(":")
-    if not colon or not module_name or not attribute:
-        raise StudyError(f"{name!r} names no score: give package.module:function")
-    try:
-        found: Any = importlib.import_module(module_name)
-        for part in attribute.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
-        raise StudyError(f"the score {name!r} cannot be imported: {error}") from None
-    if isinstance(found, type):
-        found = found()
-    if not callable(found):
-        raise StudyError(f"the score {name!r} is no function")
-    score: Score = found
-    return score
-
-
 def goes_badly(
     step: int, own: Mapping[int, float], others: Iterable[Mapping[int, float]], higher_is_better: bool = True
 ) -> bool:
@@ -91,7 +94,7 @@ def goes_badly(
     best = max if higher_is_better else min
     known = [values for values in others if values]
     rivals = [best(values[at] for at in values if at <= step) for values in known if min(values) <= step]
-    if len(rivals) < LEAST_RIVALS or step < TOO_EARLY * max(max(values) for values in known):
+    if len(rivals) < MIN_RIVALS or step < TOO_EARLY * max(max(values) for values in known):
         return False
     median, reached = statistics.median(rivals), best(value for at, value in own.items() if at <= step)
     return reached < median if higher_is_better else reached > median

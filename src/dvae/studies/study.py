@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from dvae.dag import Dag
+from dvae.dag import Dag, ScoredDag, to_plain
 from dvae.errors import StudyError
+from dvae.studies import storage
+from dvae.studies.identity import current
 from dvae.studies.ledger import Ledger, Trial
+from dvae.studies.worker import HEARTBEAT_SECONDS
 
-DATABASE = "search.db"  # of a run, where no other storage is named
 ABOUT = "dvae"  # what a study searches, in its ledger
 STATE = "dvae:state"  # where its strategy stood when the newest round was asked for
 ENDED = "dvae:ended"  # whether nothing more will be proposed
-PROPOSER = "dvae:proposer"  # who asks, and when it last said so
 
 
 class HasScore(Protocol):
@@ -32,6 +35,14 @@ class HasScore(Protocol):
 S = TypeVar("S", bound=HasScore)
 
 
+@dataclass(frozen=True)
+class Failure:
+    """Why candidates failed, and how many."""
+
+    reason: str
+    count: int
+
+
 class Study:
     """A finished, interrupted or running search."""
 
@@ -39,17 +50,18 @@ class Study:
         self.ledger = ledger
 
     @classmethod
-    def open(cls, storage: str, name: str | None = None) -> Study:
-        """A study of `storage` (sqlite:///FILE.db, postgresql://...); None: the only one there."""
-        from dvae.studies.optuna_ledger import OptunaLedger, shown, study_names
+    def open(cls, address: str, name: str | None = None, *, heartbeat: int = HEARTBEAT_SECONDS) -> Study:
+        """A study kept at an address (dvae:///FILE.db, sqlite:///FILE.db, postgresql://...); None: the only one.
 
+        A worker that takes trials is heard of every `heartbeat` seconds.
+        """
         if name is None:
-            names = study_names(storage)
+            names = storage.study_names(address)
             if len(names) != 1:
                 found = "no study" if not names else "several studies: " + ", ".join(names)
-                raise StudyError(f"{shown(storage)} holds {found}; name one")
+                raise StudyError(f"{storage.shown(address)} holds {found}; name one")
             (name,) = names
-        return cls(OptunaLedger(storage, name))
+        return cls(storage.open_ledger(address, name, heartbeat=heartbeat))
 
     def close(self) -> None:
         """Lets go of the storage."""
@@ -62,8 +74,7 @@ class Study:
     @property
     def description(self) -> dict[str, Any]:
         """What is searched, and how: task, strategy, seed, budget, ..."""
-        about: dict[str, Any] = self.ledger.description().get(ABOUT, {})
-        return about
+        return current(self.ledger.description().get(ABOUT, {}))
 
     @property
     def higher_is_better(self) -> bool:
@@ -79,9 +90,36 @@ class Study:
         """In the order they were proposed."""
         return sorted(self.ledger.trials(), key=lambda trial: trial.number)
 
+    @property
+    def scored(self) -> list[ScoredDag]:
+        """The candidates that have a score, in the order they were proposed."""
+        return [ScoredDag(trial.dag, trial.score) for trial in self.trials if trial.score is not None]
+
     def best(self) -> Trial | None:
         """Of the complete ones; the first of equals."""
         return best_of(self.trials, self.higher_is_better)
+
+    @property
+    def known_before(self) -> ScoredDag | None:
+        """The best DAG whose score was known before the search."""
+        known = self.description.get("known_before")
+        return None if known is None else as_scored(known)
+
+    @property
+    def improved(self) -> bool | None:
+        """Whether the search found a better DAG than was known before; None where nothing was known."""
+        known, best = self.known_before, self.best()
+        if known is None or known.score is None:
+            return None
+        if best is None or best.score is None:
+            return False
+        return best.score > known.score if self.higher_is_better else best.score < known.score
+
+    @property
+    def failures(self) -> list[Failure]:
+        """Why candidates failed, in the order in which each reason came up first."""
+        reasons = Counter(trial.error or "no reason given" for trial in self.trials if trial.state == "failed")
+        return [Failure(reason, count) for reason, count in reasons.items()]
 
     @property
     def best_dag(self) -> Dag:
@@ -100,9 +138,23 @@ class Study:
         return best
 
 
-def storage_of(run: Path) -> str:
-    """The address of a run's own studies."""
-    return f"sqlite:///{(run / DATABASE).absolute()}"
+def studies_of(run: Path) -> list[Study]:
+    """The studies in a run's own storage."""
+    if not storage.has_studies(run):
+        return []
+    address = storage.storage_of(run)
+    return [Study.open(address, name) for name in storage.study_names(address)]
+
+
+def as_plain(item: ScoredDag) -> dict[str, Any]:
+    """A scored DAG as plain values."""
+    return {"score": item.score, **to_plain(item.dag)}
+
+
+def as_scored(value: dict[str, Any]) -> ScoredDag:
+    """The scored DAG that `as_plain` wrote."""
+    edges = tuple((source, target) for source, target in value["edges"])
+    return ScoredDag(Dag(tuple(value["types"]), edges), value["score"])
 
 
 def running_best(values: Iterable[float], higher_is_better: bool = True) -> list[float]:

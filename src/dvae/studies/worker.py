@@ -7,15 +7,16 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from dvae.errors import PrunedError
-from dvae.studies.ledger import Ledger, Trial
-from dvae.studies.scoring import Score, goes_badly, outcome_of
+from dvae.errors import DvaeError, PrunedError
+from dvae.studies.ledger import Ledger, Outcome, Trial
+from dvae.studies.scoring import Score, goes_badly, outcome_of, outcomes_of
 
 POLL_SECONDS = 0.5
 HEARTBEAT_SECONDS = 10
+MISSED_HEARTBEATS = 3  # before a worker counts as dead
 
 
 @dataclass(frozen=True)
@@ -29,17 +30,51 @@ class Work:
     heartbeat: float = HEARTBEAT_SECONDS
     name: str = field(default_factory=lambda: f"{platform.node()}:{os.getpid()}")
 
+    @property
+    def scores_rounds(self) -> bool:
+        """Whether the score takes many DAGs at once, and nothing is asked for that needs them one by one."""
+        return hasattr(self.score, "many") and self.timeout is None and not self.prune
+
 
 def work_once(ledger: Ledger, work: Work) -> Trial | None:
     """Scores one waiting candidate; None where none waits."""
     trial = ledger.take(work.name)
     if trial is None:
         return None
-    started = time.monotonic()
-    with _heartbeats(ledger, trial.number, work.heartbeat):
-        outcome = outcome_of(work.score, trial.dag, _report(ledger, trial.number, work), work.timeout)
-    ledger.finish(trial.number, outcome, {"seconds": round(time.monotonic() - started, 6)})
+    _score(ledger, [trial], work, lambda: [_single(ledger, trial, work)])
     return trial
+
+
+def work_round(ledger: Ledger, work: Work) -> list[Trial]:
+    """Scores all waiting candidates at once, by a score with a method `many`."""
+    trials = list(iter(lambda: ledger.take(work.name), None))
+
+    def outcomes() -> list[Outcome]:
+        together = outcomes_of(work.score, [trial.dag for trial in trials])
+        return [_single(ledger, trial, work) for trial in trials] if together is None else together
+
+    if trials:
+        _score(ledger, trials, work, outcomes)
+    return trials
+
+
+def _score(ledger: Ledger, trials: Sequence[Trial], work: Work, outcomes: Callable[[], list[Outcome]]) -> None:
+    """Writes down what `outcomes` finds for `trials`; interrupted (Ctrl-C), they wait again."""
+    started = time.monotonic()
+    try:
+        with _heartbeats(ledger, [trial.number for trial in trials], work.heartbeat):
+            found = outcomes()
+    except KeyboardInterrupt:
+        for trial in trials:
+            ledger.release(trial.number)
+        raise
+    seconds = round((time.monotonic() - started) / len(trials), 6)
+    for trial, outcome in zip(trials, found, strict=True):
+        ledger.finish(trial.number, outcome, {"seconds": seconds})
+
+
+def _single(ledger: Ledger, trial: Trial, work: Work) -> Outcome:
+    return outcome_of(work.score, trial.dag, _report(ledger, trial.number, work), work.timeout)
 
 
 def work_on(ledger: Ledger, work: Work, *, stop: Callable[[int, float], bool]) -> int:
@@ -66,13 +101,15 @@ def _report(ledger: Ledger, number: int, work: Work) -> Callable[[int, float], N
 
 
 @contextlib.contextmanager
-def _heartbeats(ledger: Ledger, number: int, every: float) -> Iterator[None]:
-    """Says from time to time, on a thread of its own, that the worker lives."""
+def _heartbeats(ledger: Ledger, numbers: Sequence[int], every: float) -> Iterator[None]:
+    """Says from time to time, on a thread of its own, that the worker of these trials lives."""
     ended = threading.Event()
 
     def beat() -> None:
         while not ended.wait(every):
-            ledger.alive(number)
+            for number in numbers:
+                with contextlib.suppress(DvaeError):  # a storage that does not answer now may do so in time
+                    ledger.alive(number)
 
     thread = threading.Thread(target=beat, daemon=True)
     thread.start()

@@ -75,6 +75,7 @@ class Task(ABC):
     notation: ClassVar[str] = "a JSONL line or DOT"  # what `parse` reads, in words
     varies_in_size: bool = True  # whether valid DAGs may have different numbers of nodes
     predictivity_limit: int | None = None  # training DAGs that the predictivity of latents is measured with
+    data_is_complete: bool = False  # whether its data set holds every DAG: a search that knew them all would end
 
     @property
     def num_types(self) -> int:

@@ -29,6 +29,7 @@ class TabularTask(Task):
     """
 
     varies_in_size = False
+    data_is_complete = True
 
     @property
     def can_score(self) -> bool:
