@@ -14,7 +14,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "dvae"
 
 ROOMS = (
-    *("dag", "bayesnet", "tasks", "data", "models", "training", "regression", "evaluation"),
+    *("dag", "regression", "bayesnet", "tasks", "data", "models", "training", "evaluation"),
     *("strategies", "studies", "figures", "reports", "explorer", "paper", "cli"),
 )
 OPEN_TO_ALL = {"errors", "config", "files", "progress", "logs", "provenance", "registry", "devices", "extras", "wiring"}

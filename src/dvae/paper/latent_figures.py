@@ -101,14 +101,15 @@ class Maps(OfModel):
 
     def run(self, workshop: Workshop) -> Result:
         vae, oracle = workshop.model(self.train), workshop.oracle(self.scored_by)
-        found = principal_plane(vae.encode(workshop.train_batch(self.train.source)).mean)
+        latents = vae.encode(workshop.train_batch(self.train.source)).mean.double().cpu()
+        plane = principal_plane(latents)
         maps = []
-        for extent in (PAPER_EXTENT, found.reach):
-            decoded = _decoded(vae, found.plane.points(self.side, extent), oracle)
+        for extent in (PAPER_EXTENT, plane.reach(latents)):
+            decoded = _decoded(vae, plane.points(self.side, extent), oracle)
             scores = decoded["scores"]
             rows = [scores[row * self.side : (row + 1) * self.side] for row in range(self.side)]
             maps.append({"extent": extent, "rows": rows, "distinct": len({repr(dag) for dag in decoded["dags"]})})
-        return {"explained": found.explained, **oracle.facts, "maps": maps}
+        return {"explained": sum(plane.shares(latents)), **oracle.facts, "maps": maps}
 
 
 @dataclass(frozen=True)

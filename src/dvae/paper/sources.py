@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from dvae.config import check
-from dvae.dag import Dag, DagSet, ScoredDags, load_jsonl
+from dvae.dag import Dag, ScoredDags, load_jsonl
 from dvae.data import data_folder, split
 from dvae.data.sources import ENAS_FILE
 from dvae.errors import DvaeError, FormatError, MissingError
-from dvae.evaluation import one_hot_features
-from dvae.evaluation.predictivity import pearson
 from dvae.files import sha256_of
-from dvae.tasks import BayesNetTask, Task, get
+from dvae.regression.features import one_hot_features
+from dvae.regression.forest import Forest
+from dvae.regression.metrics import pearson
+from dvae.tasks import Task, get
 
-TREES, SEED = 100, 0
 Scorer = Callable[[Sequence[Dag]], list[float]]
 
 
@@ -80,31 +81,19 @@ def oracle_of(task: Task, data: ScoredDags) -> Oracle:
 
     On the paper's architectures this is the forest of the task `enas6-surrogate`.
     """
-    if isinstance(task, BayesNetTask):
-        return Oracle("BIC", task.scores)
+    if task.can_score:
+        return Oracle("BIC", task.scores)  # of the paper's spaces only Bayesian networks score themselves
     if not data.everything.scored:
         raise DvaeError(f"{data.name} has no scores: there is nothing to learn a score of new DAGs from")
-    score = _forest(task, data.train)
-    truth = torch.tensor([known or 0.0 for known in data.test.scores], dtype=torch.float64)
-    predicted = torch.tensor(score(data.test.dags), dtype=torch.float64)
-    return Oracle("surrogate accuracy", score, pearson(predicted, truth))
 
-
-def _forest(task: Task, known: DagSet) -> Scorer:
-    """On one-hot types and a bit for every edge."""
-    try:
-        from sklearn.ensemble import RandomForestRegressor
-    except ImportError:
-        raise MissingError("scores of new architectures need scikit-learn: pip install 'dvae[search]'") from None
-
-    def features(dags: Sequence[Dag]) -> object:
-        return one_hot_features(task.batch(dags), task.num_types).numpy()
-
-    forest = RandomForestRegressor(TREES, random_state=SEED, n_jobs=torch.get_num_threads())
-    forest.fit(features(known.dags), known.scores)
-    forest.set_params(n_jobs=1)  # threads would add the trees up in any order
+    def features(dags: Sequence[Dag]) -> Tensor:
+        return one_hot_features(task.batch(dags), task.num_types)
 
     def score(dags: Sequence[Dag]) -> list[float]:
-        return [float(value) for value in forest.predict(features(dags))] if dags else []
+        predicted: list[float] = forest.predict(features(dags)).tolist() if dags else []
+        return predicted
 
-    return score
+    forest = Forest.fit(features(data.train.dags), torch.tensor(data.train.scores, dtype=torch.float64))
+    predicted = torch.tensor(score(data.test.dags), dtype=torch.float64)
+    truth = torch.tensor(data.test.scores, dtype=torch.float64)
+    return Oracle("surrogate accuracy", score, pearson(predicted, truth))

@@ -45,6 +45,7 @@ class Task(ABC):
     hints: ModelHints = ModelHints()
     rules: DecodingRules
     higher_is_better: bool = True
+    predictivity_limit: int | None = None  # how many graphs a regressor is trained on, where the paper limits it
 
     @property
     def num_types(self) -> int:
@@ -123,6 +124,15 @@ class Task(ABC):
     def score(self, dag: Dag) -> float:
         """How good a DAG is, higher is better, where the task can tell."""
         return self.scores([dag])[0]
+
+    @property
+    def can_score(self) -> bool:
+        """Whether `scores` can score DAGs, known or new."""
+        return type(self).scores is not Task.scores
+
+    def known_optimum(self) -> float | None:
+        """The exact best score of all DAGs, where the task can compute it."""
+        return None
 
     def sample_batch(self, count: int, seed: int) -> DagBatch:
         """Random DAGs of the task, as a model sees them, where the task has a sampler."""

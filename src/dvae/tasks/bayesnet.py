@@ -17,8 +17,8 @@ from torch import Tensor
 
 from dvae.bayesnet.discrete import DiscreteData
 from dvae.bayesnet.hill_climbing import hill_climb
-from dvae.bayesnet.scores import NetworkScores, ScoreName
-from dvae.bayesnet.structure import checked_order
+from dvae.bayesnet.scores import MOST_TABULATED, NetworkScores, ScoreName
+from dvae.bayesnet.structure import checked_order, exact_optimum
 from dvae.bayesnet.tables import (
     ASIA_VARIABLES,
     BNLEARN,
@@ -52,6 +52,7 @@ class BayesNetTask(Task):
     """
 
     score_name: ScoreName = "bic"
+    predictivity_limit = 5000  # paper, appendix "SGP Training Details"
 
     hints = ModelHints(
         aggregation="gated-sum-types",
@@ -94,6 +95,16 @@ class BayesNetTask(Task):
     def has_scores(self) -> bool:
         """Whether there are, or were, data to score networks on."""
         return self._data is not None or self.table is not None
+
+    @property
+    def can_score(self) -> bool:
+        return self.has_scores
+
+    def known_optimum(self) -> float | None:
+        """By dynamic programming over all networks, where there are few enough variables."""
+        if not self.has_scores or len(self.variables) > MOST_TABULATED:
+            return None
+        return exact_optimum(self.network_scores, name=self.score_name).score
 
     @cached_property
     def network_scores(self) -> NetworkScores:
