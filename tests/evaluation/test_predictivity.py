@@ -14,10 +14,10 @@ from torch import Tensor
 from typer.testing import CliRunner, Result
 
 from dvae.cli.main import app
-from dvae.cli.predict import PUBLISHED, _published
+from dvae.cli.predictivity import _published
 from dvae.dag import Dag, DagBatch, DagSet, ScoredDags
 from dvae.errors import ConfigError, DvaeError, MissingError, TaskError
-from dvae.evaluation import Predictivity, one_hot_features, one_hot_predictivity, predictivity
+from dvae.evaluation import Predictivity, one_hot_features, one_hot_predictivity, predictivity, published
 from dvae.evaluation.predictivity import PredictivityRow
 from dvae.files import read_json, write_json
 from dvae.models import VAE, build
@@ -331,18 +331,18 @@ def call(*words: object) -> Result:
 
 def test_the_command_prints_a_table_and_keeps_the_numbers(own_runs: dict[str, Path]) -> None:
     run = own_runs["scored"]
-    shown = call("predict", run, "--repeats", 2)
+    shown = call("predictivity", run, "--repeats", 2)
     assert shown.exit_code == 0, shown.output
     assert all(word in shown.stdout for word in ("sparse GP", "random forest", "latent means", "one-hot", "±"))
     assert "published" not in shown.stdout
-    told = call("predict", run, "--repeats", 1, "--preset", "paper", "--json")
+    told = call("predictivity", run, "--repeats", 1, "--preset", "paper", "--json")
     answer = json.loads(told.stdout)
     assert answer == read_json(run / "predictivity.json")
     assert (answer["preset"], answer["repeats"], answer["settings"]["epochs"]) == ("paper", 1, 100)
 
 
 def test_the_command_refuses_a_run_without_scores(own_runs: dict[str, Path]) -> None:
-    refused = call("predict", own_runs["bare"])
+    refused = call("predictivity", own_runs["bare"])
     assert refused.exit_code == 2
     assert refused.stdout == ""
     assert refused.stderr.startswith("Error: ")
@@ -355,7 +355,10 @@ def test_the_papers_row_stands_beside_ours() -> None:
     assert _published("enas6", "svae") == [("sparse GP", "latent means, svae as published", "0.478", "0.873")]
     assert _published("asia", "my-own")[0][2:] == ("0.300", "0.959")
     assert _published("file:x", "dvae") == []
-    assert all(0 < rmse < 1 and 0 < r < 1 for table in PUBLISHED.values() for rmse, r in table.values())
+    assert _published("asia-bnlearn", "pace")[0][2:] == ("0.115", "0.994")
+    rows = [row for table in published.PREDICTIVE.values() for row in table.values()]
+    assert len(rows) == 16
+    assert all(0 < row.rmse < 1 and 0 < row.r < 1 for row in rows)
 
 
 @pytest.mark.slow

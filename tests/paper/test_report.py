@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from dvae.cli.predict import PUBLISHED
 from dvae.errors import MissingError
 from dvae.files import read_json
-from dvae.paper import Preset, Workshop, published, stages_of, write_report
+from dvae.paper import Preset, Workshop, stages_of, write_report
 from dvae.paper.report import numbers
 from dvae.paper.tables import NOT_RUN, Results, search_table, smoothness_table, table1, table2, table3
 from dvae.reports import report
@@ -93,12 +92,6 @@ def test_a_model_without_a_result_is_shown_as_not_run(tiny_run: Path, tiny: Pres
     assert table is not None
     assert [row[-1] for row in table.rows] == ["1", "", NOT_RUN, ""]
     assert table1(Results(Workshop(tmp_path), tiny), "bn") is None
-
-
-def test_published_numbers_are_the_same_in_both_places() -> None:
-    for space, task in (("enas", "enas6"), ("bn", "asia")):
-        ours = {name: (row.rmse, row.r) for name, row in published.PREDICTIVE[space].items()}
-        assert ours == PUBLISHED[task]
 
 
 def test_a_share_shows_its_interval_or_the_spread_of_its_seeds() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dvae.dag import Dag
-from dvae.evaluation import edit_distance
+from dvae.evaluation import edit_distance, published
 from dvae.figures import (
     Arrange,
     Panel,
@@ -23,7 +23,6 @@ from dvae.figures import (
     save_score_maps,
     style_of,
 )
-from dvae.paper import published
 from dvae.paper.latent_figures import Circle, Cost, Grid, Maps
 from dvae.paper.plan import RANDOM_MODEL
 from dvae.paper.searches import STRATEGY_TITLES, as_dag

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from dvae.paper import published
+from dvae.evaluation import published
 from dvae.paper.measurements import Baselines, Evaluate, Predict, Smooth
 from dvae.paper.plan import ABLATIONS, OUTSIDE_TABLE_1, RANDOM_MODEL, trainings
 from dvae.paper.presets import Experiment, Preset
