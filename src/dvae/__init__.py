@@ -8,8 +8,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from dvae import wiring
-
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
@@ -49,13 +47,6 @@ __all__ = [
     "studies",
     "tasks",
 ]
-
-
-def _make_dataset(task: Any, **options: Any) -> Any:
-    return importlib.import_module("dvae.data").make_dataset(task, **options)
-
-
-wiring.connect_datasets(_make_dataset)
 
 
 def __getattr__(name: str) -> Any:

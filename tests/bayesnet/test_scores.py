@@ -20,7 +20,7 @@ from dvae.bayesnet.scores import SCORE_NAMES, NetworkScores, ScoreName
 from dvae.bayesnet.tables import ASIA_ROWS, ASIA_SEED, embedded_asia, sample_asia, split_order, with_order
 from dvae.dag import Dag
 from dvae.errors import FormatError, MissingError, TaskError
-from dvae.tasks import BayesNetTask, from_spec, get
+from dvae.tasks import BayesNetTask, from_spec, get, to_spec
 from dvae.tasks.bayesnet import ASIA_VARIABLES
 
 ROUNDED = 5.1e-7  # the reference files have six decimals
@@ -312,7 +312,7 @@ def test_asia_scores_its_networks() -> None:
     assert task.scores(dags) == pytest.approx(expected, abs=1e-6)
     assert task.score(dags[3]) == pytest.approx(expected[3], abs=1e-6)
     assert task.dataset(size=20, seed=0).everything.scores == tuple(task.scores(dags))
-    assert from_spec(task.spec()).score(dags[0]) == task.score(dags[0])
+    assert from_spec(to_spec(task)).score(dags[0]) == task.score(dags[0])
     old = {"kind": "bayesnet", "name": "asia", "variables": list(ASIA_VARIABLES)}
     assert from_spec(old).score(dags[0]) == task.score(dags[0])
 
@@ -399,11 +399,11 @@ def test_an_order_in_a_name_comes_back(order: list[str]) -> None:
 def test_a_task_whose_table_is_gone_only_cannot_score(table: Path, caplog: pytest.LogCaptureFixture) -> None:
     task = get(f"bn:{table}", order=("noise", "cause", "effect, late"))
     dag = task.sample(1, seed=0)[0]
-    spec = task.spec()
+    spec = to_spec(task)
     assert from_spec(spec).score(dag) == task.score(dag)
     table.rename(table.with_name("away.csv"))
     left = from_spec(spec)
-    assert left.spec() == spec
+    assert to_spec(left) == spec
     assert left.unbatch(left.batch([dag])) == [dag]
     with pytest.raises(MissingError, match=r"cannot score .*my\.csv"):
         left.score(dag)

@@ -14,8 +14,8 @@ import pytest
 
 from dvae.dag import ScoredDag
 from dvae.dag.original import write_enas
-from dvae.data.sources import ENAS_BURN_IN
 from dvae.tasks import EnasTask
+from dvae.tasks.enas import BURN_IN as ENAS_BURN_IN
 
 from .conftest import Call, Refused
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from dvae.dag import Dag, ScoredDag, read_enas, write_enas, write_jsonl
-from dvae.data import data_folder, make_dataset, read_dags, split
+from dvae.dag import Dag, Dataset, ScoredDag, read_enas, write_enas, write_jsonl
+from dvae.data import data_folder
 from dvae.errors import DvaeError, MissingError, TaskError
 from dvae.tasks import GenericTask, RawTask, get
 
@@ -17,7 +17,7 @@ def items(count: int) -> list[ScoredDag]:
 
 @pytest.mark.parametrize(("count", "train"), [(2, 1), (3, 2), (10, 9), (11, 9), (1999, 1799)])
 def test_the_split_is_the_originals(count: int, train: int) -> None:
-    data = split("test", items(count))
+    data = Dataset.split("test", items(count))
     expected = items(count)
     random.Random(0).shuffle(expected)
     assert list(data.everything.dags) == [item.dag for item in expected]
@@ -27,20 +27,20 @@ def test_the_split_is_the_originals(count: int, train: int) -> None:
 
 
 def test_a_limit_takes_the_first_dags() -> None:
-    data = split("test", items(50), size=20)
+    data = Dataset.split("test", items(50), size=20)
     assert sorted(score for score in data.everything.scores if score is not None) == list(map(float, range(20)))
-    assert len(split("test", items(5), size=100)) == 5
+    assert len(Dataset.split("test", items(5), size=100)) == 5
 
 
 @pytest.mark.parametrize("count", [0, 1])
 def test_too_few_dags_cannot_be_split(count: int) -> None:
     with pytest.raises(TaskError, match="at least 2"):
-        split("test", items(count))
+        Dataset.split("test", items(count))
 
 
 def test_the_given_items_keep_their_order() -> None:
     given = items(9)
-    split("test", given)
+    Dataset.split("test", given)
     assert given == items(9)
 
 
@@ -108,20 +108,20 @@ def test_a_task_without_data_says_so() -> None:
     task = GenericTask("loose", ("s", "t", "a"), 4, virtual_start=False, virtual_end=False)
     for without in (task, RawTask(5, 6)):
         with pytest.raises(TaskError, match="no data set of its own"):
-            make_dataset(without)
+            without.dataset()
 
 
 def test_files_are_read_in_the_format_of_their_task(tmp_path: Path) -> None:
     (tmp_path / "nets.txt").write_text("[[0], [1, 1], [2, 0, 1]], -3.5\n")
-    (item,) = read_dags(tmp_path / "nets.txt", get("bn:A,B,C"))
+    (item,) = get("bn:A,B,C").read(tmp_path / "nets.txt")
     assert (item.dag, item.score) == (Dag(("A", "B", "C"), ((0, 1), (1, 2))), -3.5)
     (tmp_path / "layers.txt").write_text("[[0], [5, 1]], 0.5\n")
-    (item,) = read_dags(tmp_path / "layers.txt", get("enas6"))
+    (item,) = get("enas6").read(tmp_path / "layers.txt")
     assert item.dag == Dag(("input", "conv3", "max3", "output"), ((0, 1), (0, 2), (1, 2), (2, 3)))
     write_jsonl(tmp_path / "same.jsonl", [item])
-    assert read_dags(tmp_path / "same.jsonl", get("enas6")) == [item]
+    assert get("enas6").read(tmp_path / "same.jsonl") == [item]
     with pytest.raises(DvaeError):
-        read_dags(tmp_path / "nothing.jsonl", get("enas6"))
+        get("enas6").read(tmp_path / "nothing.jsonl")
 
 
 @pytest.mark.shared

@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 from dvae.cli.main import app
 from dvae.cli.predictivity import _published
-from dvae.dag import Dag, DagBatch, DagSet, ScoredDags
+from dvae.dag import Dag, DagBatch, DagSet, Dataset
 from dvae.errors import ConfigError, DvaeError, MissingError, TaskError
 from dvae.evaluation import Predictivity, one_hot_features, one_hot_predictivity, predictivity, published
 from dvae.evaluation.predictivity import PredictivityRow
@@ -29,10 +29,10 @@ from dvae.tasks import BayesNetTask, EnasTask, get
 TASK = EnasTask(3)
 
 
-def scored(dags: list[Dag], size: int) -> ScoredDags:
+def scored(dags: list[Dag], size: int) -> Dataset:
     """Architectures whose score is a sum over their layers and skips: all of it is in the one-hot features."""
     scores = [sum(len(label) for label in dag.types) + 0.5 * len(dag.edges) for dag in dags]
-    return ScoredDags("sums", DagSet.of(dags, scores), size)
+    return Dataset("sums", DagSet.of(dags, scores), size)
 
 
 DATA = scored(TASK.sample(160, seed=0), 120)
@@ -156,7 +156,7 @@ def test_scores_are_standardised_by_those_trained_on() -> None:
 
 
 def test_scores_that_are_all_equal_are_refused(vae: VAE) -> None:
-    level = ScoredDags("level", DagSet.of(DATA.everything.dags, [4.0] * 160), 120)
+    level = Dataset("level", DagSet.of(DATA.everything.dags, [4.0] * 160), 120)
     with pytest.raises(ConfigError, match="all 120 training scores are 4"):
         predictivity(vae, level)
 
@@ -262,7 +262,7 @@ def test_bayesian_networks_take_the_papers_limit_and_the_tasks_scores(monkeypatc
     task = get("asia")
     data = task.dataset(size=60)
     model = build("dvae", task, hidden=8, latent=3, seed=0)
-    unscored = ScoredDags(data.name, DagSet.of(data.everything.dags), data.train_size)
+    unscored = Dataset(data.name, DagSet.of(data.everything.dags), data.train_size)
     measured = predictivity(model, unscored, repeats=1, inducing=10)
     assert (measured.train_graphs, measured.train_size, measured.scores) == (30, 54, "task")
     assert predictivity(model, unscored, repeats=1, inducing=10, train_limit=40).train_graphs == 40
@@ -270,16 +270,16 @@ def test_bayesian_networks_take_the_papers_limit_and_the_tasks_scores(monkeypatc
 
 def test_graphs_without_a_score_are_left_out(vae: VAE) -> None:
     scores = [None if place % 2 else score for place, score in enumerate(DATA.everything.scores)]
-    half = ScoredDags("half", DagSet.of(DATA.everything.dags, scores), 120)
+    half = Dataset("half", DagSet.of(DATA.everything.dags, scores), 120)
     measured = predictivity(vae, half, repeats=1, inducing=10)
     assert (measured.train_size, measured.test_graphs) == (60, 20)
-    few = ScoredDags("few", DagSet.of(DATA.everything.dags, [1.0, 2.0, *[None] * 158]), 120)
+    few = Dataset("few", DagSet.of(DATA.everything.dags, [1.0, 2.0, *[None] * 158]), 120)
     with pytest.raises(ConfigError, match="2 training and 0 test graphs have a score"):
         predictivity(vae, few)
 
 
 def test_without_any_scores_there_is_nothing_to_predict(vae: VAE) -> None:
-    bare = ScoredDags("bare", DagSet.of(DATA.everything.dags), 120)
+    bare = Dataset("bare", DagSet.of(DATA.everything.dags), 120)
     with pytest.raises(TaskError, match="bare: no graph has a score"):
         predictivity(vae, bare)
     unknown = BayesNetTask("bn:A,B", ["A", "B"])

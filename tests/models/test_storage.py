@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 import dvae
 from dvae.errors import CheckpointError, DvaeError, MissingError
 from dvae.models import VAE, build
-from dvae.tasks import EnasTask, Task, get
+from dvae.tasks import EnasTask, Task, get, to_spec
 from models.examples import generic_task, latents, model_graphs, pair
 
 WEIGHTS = "model.safetensors"
@@ -142,7 +142,7 @@ def test_a_task_that_cannot_be_read_is_refused(saved: Path, spec: object) -> Non
 
 
 def test_a_task_of_another_size_is_refused(saved: Path) -> None:
-    (saved / "task.json").write_text(json.dumps(EnasTask(5).spec()))
+    (saved / "task.json").write_text(json.dumps(to_spec(EnasTask(5))))
     with pytest.raises(CheckpointError, match="does not fit the model"):
         dvae.load(saved)
 

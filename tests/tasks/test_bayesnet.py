@@ -9,7 +9,7 @@ from hypothesis import given
 from dag_strategies import networks
 from dvae.dag import Dag, DagBatch
 from dvae.errors import TaskError
-from dvae.tasks import BayesNetTask, from_spec, get
+from dvae.tasks import BayesNetTask, from_spec, get, to_spec
 from dvae.tasks.bayesnet import ASIA_VARIABLES
 
 TASK = BayesNetTask("small", ("A", "B", "C"))
@@ -148,6 +148,6 @@ def test_variables_are_at_least_two_distinct_and_not_reserved() -> None:
 
 
 def test_the_spec_makes_an_equal_task() -> None:
-    again = from_spec(TASK.spec())
+    again = from_spec(to_spec(TASK))
     assert isinstance(again, BayesNetTask)
     assert (again.name, again.variables, again.max_nodes) == ("small", ("A", "B", "C"), 5)

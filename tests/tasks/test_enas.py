@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from dag_strategies import architectures
 from dvae.dag import Dag, DagBatch
+from dvae.dag.original import ENAS_OPERATIONS
 from dvae.errors import TaskError
-from dvae.tasks import EnasTask, from_spec, get
-from dvae.tasks.enas import LAYERS
+from dvae.tasks import EnasTask, from_spec, get, to_spec
 
 TASK = EnasTask(3)
 CHAIN = ((0, 1), (1, 2), (2, 3))
@@ -96,7 +96,7 @@ def test_two_architectures_are_the_same_when_position_by_position_they_are() -> 
     assert TASK.key(mirrored) != TASK.key(straight)
 
 
-@given(architectures(LAYERS, max_layers=8))
+@given(architectures(ENAS_OPERATIONS, max_layers=8))
 def test_architectures_are_valid_and_come_back(dag: Dag) -> None:
     task = EnasTask(8)
     assert task.is_valid(dag)
@@ -145,6 +145,6 @@ def test_a_dag_that_does_not_belong_is_named() -> None:
 
 
 def test_the_spec_makes_an_equal_task() -> None:
-    again = from_spec(EnasTask(7).spec())
+    again = from_spec(to_spec(EnasTask(7)))
     assert isinstance(again, EnasTask)
     assert (again.name, again.layers, again.max_nodes) == ("enas7", 7, 9)

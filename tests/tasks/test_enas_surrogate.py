@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dvae.errors import DagError
-from dvae.tasks import EnasSurrogateTask, EnasTask, from_spec, get
+from dvae.tasks import EnasSurrogateTask, EnasTask, from_spec, get, to_spec
 
 
 def test_it_is_the_enas_space_and_says_that_it_is_a_stand_in() -> None:
@@ -13,7 +13,7 @@ def test_it_is_the_enas_space_and_says_that_it_is_a_stand_in() -> None:
     assert isinstance(task, EnasSurrogateTask)
     assert task.name == "enas6-surrogate"
     assert task.max_nodes == 8
-    assert isinstance(from_spec(task.spec()), EnasSurrogateTask)
+    assert isinstance(from_spec(to_spec(task)), EnasSurrogateTask)
     assert task.scores([]) == []
 
 

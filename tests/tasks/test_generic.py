@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dag_strategies import dags, renumbered
 from dvae.dag import Dag
 from dvae.errors import TaskError
-from dvae.tasks import GenericTask, from_spec
+from dvae.tasks import GenericTask, from_spec, to_spec
 
 OWN_ENDS = [Dag(("in", "a", "out"), ((0, 1), (1, 2))), Dag(("in", "b", "a", "out"), ((0, 1), (0, 2), (1, 3), (2, 3)))]
 
@@ -159,7 +159,7 @@ def test_the_end_may_stand_anywhere_a_topological_order_allows() -> None:
 
 def test_the_spec_makes_an_equal_task_also_through_json() -> None:
     for task in (infer(*OWN_ENDS), infer(Dag((3, "a"), ((0, 1),)), Dag(("b",)))):
-        again = from_spec(json.loads(json.dumps(task.spec())))
+        again = from_spec(json.loads(json.dumps(to_spec(task))))
         assert isinstance(again, GenericTask)
         assert again.spec() == task.spec()
         assert again.vocabulary == task.vocabulary

@@ -8,7 +8,7 @@ import pytest
 
 from dvae.dag import Dag, write_jsonl
 from dvae.errors import CheckpointError, DvaeError, TaskError
-from dvae.tasks import BayesNetTask, EnasTask, GenericTask, RawTask, Task, from_spec, get
+from dvae.tasks import BayesNetTask, EnasTask, GenericTask, RawTask, Task, from_spec, get, to_spec
 
 TASKS: dict[str, Task] = {
     "enas6": get("enas6"),
@@ -39,7 +39,7 @@ def test_an_unknown_task_is_refused(name: str) -> None:
 
 
 def test_the_message_names_the_choices() -> None:
-    with pytest.raises(TaskError, match=r"no task 'asai'; choose one of enas6, .*asia"):
+    with pytest.raises(TaskError, match=r"no task 'asai'; did you mean 'asia'\? choose one of enas6, .*asia"):
         get("asai")
 
 
@@ -63,7 +63,7 @@ def test_a_file_that_is_not_there_or_not_good_is_refused(tmp_path: Path) -> None
 @pytest.mark.parametrize("name", TASKS)
 def test_the_spec_makes_an_equal_task(name: str) -> None:
     task = TASKS[name]
-    again = from_spec(task.spec())
+    again = from_spec(to_spec(task))
     assert type(again) is type(task)
     assert again.spec() == task.spec()
     assert (again.name, again.max_nodes, again.vocabulary) == (task.name, task.max_nodes, task.vocabulary)

@@ -7,7 +7,7 @@ import pytest
 
 from dvae.dag import Dag
 from dvae.errors import FormatError, MissingError, TaskError
-from dvae.tasks import NasBench201Task, from_spec, get
+from dvae.tasks import NasBench201Task, from_spec, get, to_spec
 from dvae.tasks.nasbench201 import CELL_EDGES, OPERATIONS, WIRING, cell_dag
 
 CELL = "|avg_pool_3x3~0|+|nor_conv_1x1~0|skip_connect~1|+|nor_conv_1x1~0|skip_connect~1|none~2|"
@@ -81,7 +81,7 @@ def test_names_and_specs_make_the_same_task(table: Path) -> None:
     for name in ("nasbench201", "nasbench201:cifar100-test_12ep", f"nasbench201:acc@{table}"):
         task = get(name)
         assert task.name == name
-        assert from_spec(task.spec()).spec() == task.spec()
+        assert from_spec(to_spec(task)).spec() == task.spec()
 
 
 def test_the_edges_of_a_model_s_cell_mean_nothing() -> None:

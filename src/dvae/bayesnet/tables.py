@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from dvae.bayesnet.discrete import DiscreteData
+from dvae.data.cache import data_folder
 from dvae.errors import MissingError, TaskError
 
 ASIA_VARIABLES = ("A", "S", "T", "L", "B", "E", "X", "D")
@@ -23,11 +23,6 @@ BNLEARN_FILE = Path("asia/asia.csv")
 PREFIX = "bn:"
 TABLE_ENDINGS = (".csv", ".csv.gz")
 ORDER_MARK = "?order="
-
-
-def data_folder() -> Path:
-    """Where data that are not part of the package are looked for: DVAE_DATA, or ../shared/data."""
-    return Path(os.environ.get("DVAE_DATA", "../shared/data"))
 
 
 def load_table(table: str) -> DiscreteData:

@@ -13,7 +13,7 @@ from dvae.cli import answers, inputs, options
 from dvae.errors import ConfigError
 
 if TYPE_CHECKING:
-    from dvae.dag import ScoredDags
+    from dvae.dag import Dataset
     from dvae.tasks import Task
 
 FETCH = "fetch"
@@ -87,15 +87,15 @@ def _fetch(name: str, what: str | None, as_json: bool) -> None:
         answers.remark(f"CIFAR-10 is in {folder}")
 
 
-def _dataset(path: Path | None, task: Task, size: int | None, seed: int) -> ScoredDags:
-    from dvae.data import split
+def _dataset(path: Path | None, task: Task, size: int | None, seed: int) -> Dataset:
+    from dvae.dag import Dataset
 
     if path is None:
         return task.dataset(size=size, seed=seed)
-    return split(str(path), inputs.read_dags(path, task), size)
+    return Dataset.split(str(path), inputs.read_dags(path, task), size)
 
 
-def _facts(whole: ScoredDags, task: Task) -> dict[str, object]:
+def _facts(whole: Dataset, task: Task) -> dict[str, object]:
     from dvae.tasks.vocabulary import END_LABEL, START_LABEL
 
     dags = whole.everything.dags

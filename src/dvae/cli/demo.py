@@ -12,7 +12,7 @@ from dvae.errors import CheckpointError
 
 if TYPE_CHECKING:
     from dvae.cli.runs import RunConfig
-    from dvae.dag import ScoredDags
+    from dvae.dag import Dataset
     from dvae.evaluation import Evaluation
     from dvae.models import VAE
     from dvae.training import FitResult
@@ -100,7 +100,7 @@ def _settings(minutes: float) -> RunConfig:
     )
 
 
-def _trained(run: Path, settings: RunConfig, data: ScoredDags, fresh: bool) -> tuple[VAE, FitResult]:
+def _trained(run: Path, settings: RunConfig, data: Dataset, fresh: bool) -> tuple[VAE, FitResult]:
     """A trained model; what an earlier demo in the folder has trained counts."""
     from dvae import tasks
     from dvae.cli import runs
@@ -137,7 +137,7 @@ def _trained(run: Path, settings: RunConfig, data: ScoredDags, fresh: bool) -> t
             resume = False
 
 
-def _draw(run: Path, vae: VAE, data: ScoredDags) -> list[Path]:
+def _draw(run: Path, vae: VAE, data: Dataset) -> list[Path]:
     from dvae.dag import write_jsonl
     from dvae.figures import save_dags
 
@@ -178,7 +178,7 @@ def _print(run: Path, result: FitResult, measured: Evaluation, pictures: list[Pa
     answers.remark("Pictures: " + ", ".join(map(str, pictures)))
 
 
-def _searched(run: Path, vae: VAE, data: ScoredDags) -> dict[str, Any]:
+def _searched(run: Path, vae: VAE, data: Dataset) -> dict[str, Any]:
     """The best network by each strategy, all with the same start; the exact optimum beside them."""
     from dvae.dag import DagSet
     from dvae.reports.study_section import arrival, known_optimum

@@ -61,9 +61,7 @@ def task_of_file(path: Path, task: str | None) -> Task:
 
 def read_dags(path: Path, task: Task) -> list[ScoredDag]:
     """The DAGs of a file; the error names the line of the first that `task` cannot hold."""
-    from dvae import data
-
-    items = data.read_dags(path, task)
+    items = task.read(path)
     try:
         task.batch([item.dag for item in items])
     except (TaskError, DagError):

@@ -379,11 +379,10 @@ def _timed_scores(
 
 def _architectures(path: Path, depth: int | None) -> list[ScoredDag]:
     """The architectures of a file; the error names the line of the first that is none, or is too deep."""
-    from dvae import data
     from dvae.nas import Architecture
     from dvae.tasks import EnasTask
 
-    items = data.read_dags(path, EnasTask(depth or 256))
+    items = EnasTask(depth or 256).read(path)
     for place, item in enumerate(items):
         try:
             found = Architecture.from_dag(item.dag)

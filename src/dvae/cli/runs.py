@@ -7,8 +7,7 @@ from pathlib import Path
 
 from dvae.cli import inputs, options
 from dvae.config import check, read_toml, to_mapping, to_toml
-from dvae.dag import ScoredDags
-from dvae.data import split
+from dvae.dag import Dataset
 from dvae.errors import CheckpointError, ConfigError, MissingError
 from dvae.files import write_text
 from dvae.models import VAE, ModelConfig, build, load, storage
@@ -42,11 +41,11 @@ class RunConfig:
     def new_model(self, task: Task) -> VAE:
         return build(self.model.name, task, config=self.model, seed=self.training.seed)
 
-    def dataset(self, task: Task) -> ScoredDags:
+    def dataset(self, task: Task) -> Dataset:
         """The data set of the run, for `task`."""
         if self.data is None:
             return task.dataset(size=self.size, seed=self.data_seed)
-        return split(self.data, inputs.read_dags(Path(self.data), task), self.size)
+        return Dataset.split(self.data, inputs.read_dags(Path(self.data), task), self.size)
 
 
 def read(run: Path) -> RunConfig:

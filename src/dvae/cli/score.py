@@ -86,13 +86,12 @@ def _scores(task: str, iss: float) -> NetworkScores:
 
 def _networks(path: Path, scores: NetworkScores, task: str) -> list[Dag]:
     """The networks of a file; the error names the line of the first that has other variables."""
-    from dvae import data
     from dvae.bayesnet.structure import checked_order
     from dvae.bayesnet.tables import split_order
     from dvae.tasks import BayesNetTask
 
     order = checked_order(split_order(task)[1] or scores.names, scores.names)
-    items = data.read_dags(path, BayesNetTask(task, order))
+    items = BayesNetTask(task, order).read(path)
     for place, item in enumerate(items):
         problem = scores.problem(item.dag)
         if problem is not None:

@@ -13,8 +13,8 @@ from dvae.dag.convert import (
     to_networkx,
     to_pyg,
 )
-from dvae.dag.dataset import DagSet, ScoredDags
-from dvae.dag.jsonl import ScoredDag, load_jsonl, read_jsonl, to_plain, write_jsonl
+from dvae.dag.dataset import DagSet, Dataset, DataSource
+from dvae.dag.jsonl import ScoredDag, Split, load_jsonl, read_jsonl, to_plain, write_jsonl
 from dvae.dag.original import read_bayesnet, read_enas, write_bayesnet, write_enas
 from dvae.dag.value import Dag, Edge, Label
 
@@ -22,10 +22,12 @@ __all__ = [
     "Dag",
     "DagBatch",
     "DagSet",
+    "DataSource",
+    "Dataset",
     "Edge",
     "Label",
     "ScoredDag",
-    "ScoredDags",
+    "Split",
     "from_dot",
     "from_igraph",
     "from_modelstring",

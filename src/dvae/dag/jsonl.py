@@ -1,6 +1,7 @@
-"""JSONL, one DAG a line: `{"types": ["input", "conv3", "output"], "edges": [[0, 1], [1, 2]], "score": 0.73}`.
+"""JSONL, one DAG per line: `{"types": ["input", "conv3", "output"], "edges": [[0, 1], [1, 2]], "score": 0.73}`.
 
-Nodes come in any order. `score` may be left out; a `name` of any form may stand there and is not kept.
+Nodes come in any order. `score` and `split` ("train", "valid" or "test") may be left out; a `name` of any form may
+stand there and is not kept.
 """
 
 from __future__ import annotations
@@ -12,26 +13,31 @@ import reprlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn, get_args
 
 from dvae.dag.lines import FilePath, numbered_lines, write_lines
 from dvae.dag.value import Dag
 from dvae.errors import DagError, FormatError
 
 _REQUIRED_KEYS = ("types", "edges")
-_KNOWN_KEYS = (*_REQUIRED_KEYS, "score", "name")
+_KNOWN_KEYS = (*_REQUIRED_KEYS, "score", "split", "name")
+
+Split = Literal["train", "valid", "test"]
+SPLITS: tuple[Split, ...] = get_args(Split)
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredDag:
-    """A DAG and its score, a finite number, or None where it has none."""
+    """A DAG and its score, a finite number, or None where it has none; `split` is the part of the data it is in."""
 
     dag: Dag
     score: float | None = None
+    split: Split | None = None
 
     def __post_init__(self) -> None:
         if self.score is not None:
             object.__setattr__(self, "score", _finite(self.score))
+        object.__setattr__(self, "split", _split(self.split))
 
 
 def read_jsonl(path: FilePath, *, limit: int | None = None) -> Iterator[ScoredDag]:
@@ -62,6 +68,8 @@ def format_line(item: Dag | ScoredDag) -> str:
     record: dict[str, object] = to_plain(scored.dag)
     if scored.score is not None:
         record["score"] = scored.score
+    if scored.split is not None:
+        record["split"] = scored.split
     return json.dumps(record)
 
 
@@ -108,7 +116,14 @@ def _scored_dag(record: object) -> ScoredDag:
         if key not in _KNOWN_KEYS:
             raise DagError(f"the key {reprlib.repr(key)} is none of {', '.join(_KNOWN_KEYS)}")
     dag = Dag(record["types"], record["edges"])
-    return ScoredDag(dag, _finite(record["score"]) if "score" in record else None)
+    return ScoredDag(dag, _finite(record["score"]) if "score" in record else None, _split(record.get("split")))
+
+
+def _split(value: object) -> Split | None:
+    found = next((split for split in SPLITS if split == value), None)
+    if found is None and value is not None:
+        raise DagError(f'"split" is {reprlib.repr(value)}; it must be one of {", ".join(SPLITS)}')
+    return found
 
 
 def _finite(score: object) -> float:

@@ -1,5 +1,5 @@
-"""Where graphs come from: files, samplers, and their fixed splits."""
+"""Data from elsewhere: the cache folder, downloads, images."""
 
-from dvae.data.sources import data_folder, make_dataset, read_dags, split
+from dvae.data.cache import data_folder
 
-__all__ = ["data_folder", "make_dataset", "read_dags", "split"]
+__all__ = ["data_folder"]

@@ -8,7 +8,7 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
-from dvae.bayesnet.tables import data_folder
+from dvae.data.cache import data_folder
 from dvae.data.images import CIFAR_FOLDER, CIFAR_TEST, CIFAR_TRAIN
 from dvae.errors import FormatError, MissingError
 from dvae.files import atomic_path, sha256_of

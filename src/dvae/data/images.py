@@ -18,7 +18,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dvae.bayesnet.tables import data_folder
+from dvae.data.cache import data_folder
 from dvae.errors import ConfigError, FormatError, MissingError
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, NamedTuple, get_args
 
 import torch
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from dvae import provenance
 from dvae.config import check, to_mapping
-from dvae.dag import DagSet, ScoredDags
+from dvae.dag import DagSet, Dataset
 from dvae.errors import DvaeError, TaskError
 from dvae.evaluation.common import evaluation_mode, next_seed, read_value
 from dvae.models import VAE
@@ -153,7 +153,7 @@ class Predictivity:
 
 def predictivity(
     vae: VAE,
-    data: ScoredDags,
+    data: Dataset,
     *,
     preset: Preset = "converged",
     repeats: int = REPEATS,
@@ -192,7 +192,7 @@ def predictivity(
 
 def one_hot_predictivity(
     task: Task,
-    data: ScoredDags,
+    data: Dataset,
     *,
     preset: Preset = "converged",
     repeats: int = REPEATS,
@@ -328,28 +328,23 @@ def _standardised(train: Tensor, test: Tensor) -> tuple[Tensor, Tensor]:
     return standardised(train, test)
 
 
-def _scored(task: Task, data: ScoredDags) -> _Scored:
+def _scored(task: Task, data: Dataset) -> _Scored:
     """The graphs of `data` that have a score, or all of them with the task's scores where none has."""
     if all(score is None for score in data.everything.scores):
         try:
             scores = task.scores(data.everything.dags)
         except TaskError as error:
             raise TaskError(f"{data.name}: no graph has a score to predict, and {error}") from None
-        data = ScoredDags(data.name, DagSet.of(data.everything.dags, scores), data.train_size)
+        data = replace(data, everything=DagSet.of(data.everything.dags, scores))
         scored = _Scored(data.name, data.train, data.test, "task")
     else:
-        scored = _Scored(data.name, _with_scores(data.train), _with_scores(data.test), "data")
+        scored = _Scored(data.name, data.train.with_scores_only(), data.test.with_scores_only(), "data")
     check(
         len(scored.train) >= 2 and len(scored.test) >= 2,
         f"{data.name}: {len(scored.train)} training and {len(scored.test)} test graphs have a score; "
         "predicting needs at least 2 of each",
     )
     return scored
-
-
-def _with_scores(dags: DagSet) -> DagSet:
-    pairs = [(dag, score) for dag, score in zip(dags.dags, dags.scores, strict=True) if score is not None]
-    return DagSet(tuple(dag for dag, _ in pairs), tuple(score for _, score in pairs))
 
 
 def _deviation(values: Sequence[float]) -> float | None:

@@ -12,7 +12,7 @@ import torch
 
 from dvae import provenance
 from dvae.config import check, to_mapping
-from dvae.dag import Dag, DagBatch, DagSet, ScoredDags
+from dvae.dag import Dag, DagBatch, DagSet, Dataset
 from dvae.evaluation.common import MIN_GRAPHS, blocks, evaluation_mode, read_value
 from dvae.evaluation.intervals import Estimate, mean_estimate
 from dvae.evaluation.prior import PRIOR_DECODINGS, PRIOR_LATENTS, PriorSamples, prior_samples
@@ -134,7 +134,7 @@ class Evaluation:
 
 def evaluate(
     vae: VAE,
-    data: ScoredDags,
+    data: Dataset,
     *,
     test: DagSet | Sequence[Dag] | None = None,
     test_limit: int | None = None,

@@ -50,7 +50,7 @@ def formats_of(task: Task) -> tuple[Format, ...]:
         formats.append(PYTORCH)
     if isinstance(task, BayesNetTask):
         formats.append(PGMPY)
-        if task.has_scores:
+        if task.can_score:
             formats.append(BIF)
     return tuple(formats)
 

@@ -114,7 +114,7 @@ class Space:
     @property
     def scores_instantly(self) -> bool:
         if isinstance(self.task, BayesNetTask):
-            return self.task.has_scores
+            return self.task.can_score
         return isinstance(self.task, TabularTask | EnasSurrogateTask)
 
     @property

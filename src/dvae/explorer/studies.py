@@ -133,7 +133,7 @@ def baselines(space: Space) -> tuple[Baseline, ...]:
     if len(space.sorted_scores):
         lines.append(Baseline("best of the map's DAGs", float(space.sorted_scores[-1])))
     task = space.task
-    if isinstance(task, BayesNetTask) and task.has_scores and len(task.variables) <= MOST_VARIABLES:
+    if isinstance(task, BayesNetTask) and task.can_score and len(task.variables) <= MOST_VARIABLES:
         with contextlib.suppress(DvaeError):  # the table is gone: there is one line less
             lines.append(Baseline("exact optimum", exact_optimum(task.network_scores, name=task.score_name).score))
     return tuple(lines)

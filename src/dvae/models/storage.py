@@ -13,7 +13,7 @@ from dvae.config import read_toml, to_toml
 from dvae.errors import CheckpointError, MissingError
 from dvae.files import atomic_path, read_json, write_json, write_text
 from dvae.models.config import ModelConfig
-from dvae.tasks import Task, from_spec
+from dvae.tasks import Task, from_spec, to_spec
 
 WEIGHTS = "model.safetensors"
 SETTINGS = "model.toml"
@@ -59,7 +59,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 def save(folder: str | Path, module: nn.Module, config: ModelConfig, task: Task) -> None:
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / TASK, task.spec())
+    write_json(folder / TASK, to_spec(task))
     write_text(folder / SETTINGS, to_toml(config))
     with atomic_path(folder / WEIGHTS) as path:
         save_file({name: tensor.cpu().contiguous() for name, tensor in distinct_state(module).items()}, path)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from dvae.dag import Dag
+from dvae.dag.original import ENAS_OPERATIONS
 from dvae.errors import DagError
 from dvae.nas.config import NetworkConfig
-from dvae.tasks.enas import LAYERS
 
 
 @dataclass(frozen=True, order=True)
@@ -26,8 +26,8 @@ class Architecture:
         if not self.operations or len(self.operations) != len(self.skips):
             raise DagError("an architecture has at least one layer, and skip inputs (perhaps none) for each")
         for layer, (operation, skips) in enumerate(zip(self.operations, self.skips, strict=True)):
-            if operation not in LAYERS:
-                raise DagError(f"layer {layer} is {operation!r}; a layer is one of {', '.join(LAYERS)}")
+            if operation not in ENAS_OPERATIONS:
+                raise DagError(f"layer {layer} is {operation!r}; a layer is one of {', '.join(ENAS_OPERATIONS)}")
             _check_ascending(skips, layer, f"skip inputs of layer {layer}")
         _check_ascending(self.outputs, len(self), "skip inputs of the output")
 

@@ -13,8 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from dvae.config import check
+from dvae.dag.original import ENAS_OPERATIONS
 from dvae.nas.architecture import Architecture
-from dvae.tasks.enas import LAYERS
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class Controller(nn.Module):
             torch.manual_seed(seed)
             self.cell = nn.LSTMCell(hidden, hidden)
             self.first = nn.Parameter(torch.empty(1, hidden))
-            self.operation_embedding = nn.Embedding(len(LAYERS), hidden)
-            self.operation_scores = nn.Linear(hidden, len(LAYERS), bias=False)
+            self.operation_embedding = nn.Embedding(len(ENAS_OPERATIONS), hidden)
+            self.operation_scores = nn.Linear(hidden, len(ENAS_OPERATIONS), bias=False)
             self.anchor = nn.Linear(hidden, hidden, bias=False)
             self.query = nn.Linear(hidden, hidden, bias=False)
             self.attention = nn.Linear(hidden, 1, bias=False)
@@ -119,7 +119,7 @@ def _architectures(operations: list[Tensor], skips: list[Tensor], count: int) ->
     made = []
     for row in range(count):
         joined = [()] + [tuple(vertex for vertex, on in enumerate(part[row]) if on) for part in bits]
-        made.append(Architecture(tuple(LAYERS[code] for code in codes[row]), tuple(joined)))
+        made.append(Architecture(tuple(ENAS_OPERATIONS[code] for code in codes[row]), tuple(joined)))
     return made
 
 

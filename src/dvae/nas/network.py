@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
+from dvae.dag.original import ENAS_OPERATIONS
 from dvae.errors import ConfigError, DagError
 from dvae.nas.architecture import Architecture
 from dvae.nas.config import NetworkConfig, stage_of
 from dvae.nas.layers import ConcatJoin, Reduction, SumJoin, initialise, operation, stem
-from dvae.tasks.enas import LAYERS
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,9 @@ class Choices:
     @classmethod
     def all(cls, depth: int) -> Choices:
         """The whole space of architectures of at most `depth` layers."""
-        return cls((LAYERS,) * depth, tuple(tuple(range(layer)) for layer in range(depth)), tuple(range(depth)), depth)
+        return cls(
+            (ENAS_OPERATIONS,) * depth, tuple(tuple(range(layer)) for layer in range(depth)), tuple(range(depth)), depth
+        )
 
     def reductions(self) -> list[tuple[int, int]]:
         """Every (vertex, stage) that some reader may ask for, if the vertex has not been computed there."""

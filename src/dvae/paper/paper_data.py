@@ -9,10 +9,10 @@ from pathlib import Path
 from dvae.bayesnet.tables import BNLEARN, BNLEARN_FILE, EMBEDDED
 from dvae.data import data_folder
 from dvae.data.downloads import Download, fetch
-from dvae.data.sources import ENAS_FILE
 from dvae.errors import DvaeError
 from dvae.files import sha256_of
 from dvae.paper.sources import Source
+from dvae.tasks.enas import PAPER_FILE
 
 log = logging.getLogger("dvae")
 
@@ -36,7 +36,7 @@ def bayesnet_source() -> Source:
 
 def architecture_source(run: Path, make: Make, source: Download = ARCHITECTURES) -> Source:
     """The paper's architectures: in the data folder, or downloaded into it; else those that `make` writes."""
-    path = data_folder() / ENAS_FILE
+    path = data_folder() / PAPER_FILE
     if path.is_file():
         return Source("enas6", sha256=sha256_of(path))
     own = run / OWN_FILE

@@ -14,7 +14,7 @@ import torch
 
 from dvae.bayesnet.structure import exact_optimum
 from dvae.config import check
-from dvae.dag import Dag, ScoredDags, to_plain
+from dvae.dag import Dag, Dataset, to_plain
 from dvae.files import read_json, write_json
 from dvae.models import VAE
 from dvae.paper.measurements import OfModel
@@ -178,7 +178,7 @@ class Landmarks(Stage):
         return found
 
 
-def warm_start(data: ScoredDags, count: int | None, seed: int) -> list[Evaluation]:
+def warm_start(data: Dataset, count: int | None, seed: int) -> list[Evaluation]:
     """`count` scored training DAGs, drawn with `seed`, or all."""
     pairs = [(dag, score) for dag, score in zip(data.train.dags, data.train.scores, strict=True) if score is not None]
     order = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(seed))[: count or len(pairs)]

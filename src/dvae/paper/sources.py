@@ -10,15 +10,15 @@ import torch
 from torch import Tensor
 
 from dvae.config import check
-from dvae.dag import Dag, ScoredDags, load_jsonl
-from dvae.data import data_folder, split
-from dvae.data.sources import ENAS_FILE
+from dvae.dag import Dag, Dataset, load_jsonl
+from dvae.data import data_folder
 from dvae.errors import DvaeError, FormatError, MissingError
 from dvae.files import sha256_of
 from dvae.regression.features import one_hot_features
 from dvae.regression.forest import Forest
 from dvae.regression.metrics import pearson
 from dvae.tasks import Task, get
+from dvae.tasks.enas import PAPER_FILE
 
 Scorer = Callable[[Sequence[Dag]], list[float]]
 
@@ -50,9 +50,9 @@ class Source:
     def meaning(self) -> Task:
         return get(self.task)
 
-    def dataset(self, run: Path) -> ScoredDags:
+    def dataset(self, run: Path) -> Dataset:
         task = self.meaning()
-        path = data_folder() / ENAS_FILE if self.file is None else run / self.file
+        path = data_folder() / PAPER_FILE if self.file is None else run / self.file
         if self.sha256 is not None:
             if not path.is_file():
                 raise MissingError(f"{path} is gone: the scored DAGs that this run was made from")
@@ -60,7 +60,7 @@ class Source:
                 raise FormatError(f"{path} is not the file that this run was made from; start another run")
         if self.file is None:
             return task.dataset(size=self.size, seed=self.seed)
-        return split(f"{self.task}, {path.name}", load_jsonl(path), self.size)
+        return Dataset.split(f"{self.task}, {path.name}", load_jsonl(path), self.size)
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Oracle:
         return {"score": self.name, "held_out": self.held_out}
 
 
-def oracle_of(task: Task, data: ScoredDags) -> Oracle:
+def oracle_of(task: Task, data: Dataset) -> Oracle:
     """The task's own scores where it has them, or a random forest fitted to the training part of `data`.
 
     On the paper's architectures this is the forest of the task `enas6-surrogate`.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dvae import provenance
-from dvae.dag import DagBatch, ScoredDags
+from dvae.dag import DagBatch, Dataset
 from dvae.errors import FormatError
 from dvae.files import finite, read_json, write_json
 from dvae.models import VAE, load
@@ -35,7 +35,7 @@ class Workshop:
         self.root = Path(folder)
         self.device, self.progress = device, progress
         self.deadline = None if seconds is None else time.monotonic() + seconds
-        self._data: dict[Source, ScoredDags] = {}
+        self._data: dict[Source, Dataset] = {}
         self._batches: dict[Source, DagBatch] = {}
         self._oracles: dict[Source, Oracle] = {}
         self._model: tuple[str, VAE] | None = None
@@ -104,7 +104,7 @@ class Workshop:
     def task(self, source: Source) -> Task:
         return source.meaning()
 
-    def data(self, source: Source) -> ScoredDags:
+    def data(self, source: Source) -> Dataset:
         if source not in self._data:
             self._data[source] = source.dataset(self.root)
         return self._data[source]

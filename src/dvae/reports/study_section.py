@@ -38,7 +38,7 @@ def searches(run: Path, folder: Path) -> list[Block]:
 
 def known_optimum(task: Task) -> float | None:
     """The score of the best DAG of all, where it can be computed."""
-    if not isinstance(task, BayesNetTask) or len(task.variables) > MOST_TABULATED or not task.has_scores:
+    if not isinstance(task, BayesNetTask) or len(task.variables) > MOST_TABULATED or not task.can_score:
         return None
     return exact_optimum(task.network_scores).score
 

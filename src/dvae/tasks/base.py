@@ -7,16 +7,18 @@ last). A task stands between the two: `batch` wraps and indexes, `unbatch` goes 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
 
-from dvae import wiring
-from dvae.dag import Dag, DagBatch, ScoredDags
-from dvae.errors import DagError, TaskError
+from dvae.dag import Dag, DagBatch, DagSet, Dataset, DataSource, ScoredDag, from_dot, from_modelstring, load_jsonl
+from dvae.dag.dataset import TRAIN_SHARE
+from dvae.dag.jsonl import format_line, parse_line
+from dvae.errors import DagError, FormatError, TaskError
 from dvae.tasks.rules import DecodingRules
 from dvae.tasks.vocabulary import END_INDEX, START_INDEX, Vocabulary
 
@@ -36,33 +38,75 @@ class ModelHints:
     epochs: int = 300
 
 
+@dataclass(frozen=True)
+class Look:
+    """How DAGs of a task are drawn."""
+
+    palette: Literal["types", "architecture"] = "types"
+    shape: Literal["box", "circle"] = "box"
+    arrangement: Literal["layers", "column", "ring"] = "layers"
+
+
+@dataclass(frozen=True)
+class ExportFormat:
+    """A kind of file that one DAG of a task can become; `write` gives its text."""
+
+    key: str
+    label: str
+    ending: str
+    write: Callable[[Dag], str]
+
+
 class Task(ABC):
-    """A space of DAGs. Instances are immutable; `spec` is all that is needed to make an equal one."""
+    """A space of DAGs. Instances are immutable; `spec` is all that is needed to make an equal one.
+
+    A task of your own defines `name`, `vocabulary`, `max_nodes`, `rules` and the abstract methods; everything else
+    has a default.
+    """
 
     name: str
     vocabulary: Vocabulary
     max_nodes: int  # of a model's DAG, start and end node counted
     hints: ModelHints = ModelHints()
     rules: DecodingRules
-    higher_is_better: bool = True
-    predictivity_limit: int | None = None  # how many graphs a regressor is trained on, where the paper limits it
+    look: Look = Look()
+    notation: ClassVar[str] = "a JSONL line or DOT"  # what `parse` reads, in words
+    varies_in_size: bool = True  # whether valid DAGs may have different numbers of nodes
+    predictivity_limit: int | None = None  # training DAGs that the predictivity of latents is measured with
 
     @property
     def num_types(self) -> int:
         return len(self.vocabulary)
 
     @property
+    def can_score(self) -> bool:
+        """Whether `scores` gives the score of every valid DAG, at once."""
+        return False
+
+    @property
     def full_name(self) -> str:
         """The name from which `dvae.tasks.get` makes this very task again, with nothing left to estimate."""
         return self.name
 
-    @abstractmethod
+    @classmethod
+    def from_name(cls, name: str) -> Task | None:
+        """The task that `name` means, if it means one of this kind.
+
+        An outside task registered as `mine` is asked for `mine` and `mine:ARGUMENT`; what follows the colon is the
+        only argument of its constructor, unless this method is overridden.
+        """
+        _, colon, argument = name.partition(":")
+        made: Task = cls(argument) if colon else cls()  # type: ignore[call-arg]
+        return made
+
     def spec(self) -> dict[str, Any]:
-        """Plain values from which `dvae.tasks.from_spec` makes this task again."""
+        """Plain values from which `from_spec` makes this task again."""
+        return {}
 
     @classmethod
-    @abstractmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Task: ...
+    def from_spec(cls, spec: Mapping[str, Any]) -> Task:
+        """The task that `spec` described; by default its values are the arguments of the constructor."""
+        return cls(**{key: value for key, value in spec.items() if key != "kind"})
 
     @abstractmethod
     def wrap(self, dag: Dag) -> Dag:
@@ -78,7 +122,7 @@ class Task(ABC):
 
     @abstractmethod
     def keys(self, batch: DagBatch) -> list[Hashable]:
-        """One key a graph; two of a model's DAGs are the same exactly when their keys are equal."""
+        """One key per graph; two of a model's DAGs are the same exactly when their keys are equal."""
 
     def batch(self, dags: Sequence[Dag]) -> DagBatch:
         """A user's DAGs as tensors for a model of this task."""
@@ -101,6 +145,41 @@ class Task(ABC):
     def unbatch(self, batch: DagBatch) -> list[Dag]:
         """A model's DAGs as a user sees them."""
         return [self.unwrap(dag) for dag in batch.to_dags(self.vocabulary.labels)]
+
+    def read(self, path: str | Path) -> list[ScoredDag]:
+        """The DAGs of a file, in a format of this task."""
+        return load_jsonl(path)
+
+    def parse(self, text: str, where: str = "your text") -> Dag:
+        """The DAG that somebody typed; errors open with `where`."""
+        text = text.strip()
+        if text.startswith("{"):
+            return parse_line(" ".join(text.splitlines()), where).dag
+        if text.startswith("[["):
+            return self.parse_rows(" ".join(text.splitlines()), where)
+        if text.startswith("["):
+            return from_modelstring("".join(text.split()))
+        if text.split("{")[0].split()[:1] in (["digraph"], ["strict"], ["graph"]):
+            return from_dot(text)
+        raise FormatError(f"{where}: this is no DAG in a notation known here; type {self.notation}")
+
+    def parse_rows(self, text: str, where: str) -> Dag:
+        """The DAG of one line in the original implementation's format, where the task has one."""
+        raise FormatError(
+            f"{where}: rows of numbers mean something for ENAS and Bayesian networks; {self.name} is neither"
+        )
+
+    def format(self, dag: Dag) -> str:
+        """The DAG in the shortest notation of the task that holds it; `parse` reads it back."""
+        return format_line(dag)
+
+    def node_names(self, dag: Dag) -> list[Hashable]:
+        """What makes a node the same node in two DAGs: here, its position."""
+        return list(range(len(dag)))
+
+    def exports(self) -> tuple[ExportFormat, ...]:
+        """Formats that DAGs of this task can be written in, beside those for all DAGs."""
+        return ()
 
     def is_valid(self, dag: Dag) -> bool:
         try:
@@ -125,15 +204,6 @@ class Task(ABC):
         """How good a DAG is, higher is better, where the task can tell."""
         return self.scores([dag])[0]
 
-    @property
-    def can_score(self) -> bool:
-        """Whether `scores` can score DAGs, known or new."""
-        return type(self).scores is not Task.scores
-
-    def known_optimum(self) -> float | None:
-        """The exact best score of all DAGs, where the task can compute it."""
-        return None
-
     def sample_batch(self, count: int, seed: int) -> DagBatch:
         """Random DAGs of the task, as a model sees them, where the task has a sampler."""
         raise TaskError(f"{self.name} has no sampler of its own; its DAGs come from a file")
@@ -142,10 +212,19 @@ class Task(ABC):
         """Random DAGs of the task, where it has a sampler."""
         return self.unbatch(self.sample_batch(count, seed))
 
-    def dataset(self, size: int | None = None, seed: int = 0) -> ScoredDags:
-        """The task's data set, split into train and test; sampled where there is no fixed one."""
-        made: ScoredDags = wiring.make_dataset(self, size=size, seed=seed)
-        return made
+    def known_optimum(self) -> float | None:
+        """The best score of all, where the task can compute it."""
+        return None
+
+    def dataset(self, size: int | None = None, seed: int = 0) -> Dataset:
+        """The task's own data set, split into parts; sampled where there is no fixed one."""
+        raise TaskError(f"{self.name} has no data set of its own; give a file")
+
+    def sampled_dataset(self, size: int, seed: int) -> Dataset:
+        """A data set of random DAGs without scores, nine tenths of them for training."""
+        source = DataSource(size=size, seed=seed)
+        dags = self.sample(size, seed)
+        return Dataset(f"{self.name} sampled, seed {seed}", DagSet.of(dags), int(size * TRAIN_SHARE), source=source)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, num_types={self.num_types}, max_nodes={self.max_nodes})"
@@ -172,7 +251,7 @@ def well_formed(batch: DagBatch, *, all_fed: bool = True, all_used: bool = True)
 
 
 def packed_rows(*columns: Tensor) -> list[Hashable]:
-    """Rows of small non-negative integers as bytes, one a graph: equal bytes, equal rows."""
+    """Rows of small non-negative integers as bytes, one per graph: equal bytes, equal rows."""
     joined = torch.cat([column.flatten(1).to(torch.int32) for column in columns], dim=1)
     rows = joined.cpu().numpy()
     return [row.tobytes() for row in rows]

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from dvae.bayesnet.bif import pgmpy_source, to_bif
 from dvae.bayesnet.discrete import DiscreteData
 from dvae.bayesnet.hill_climbing import hill_climb
 from dvae.bayesnet.scores import MOST_TABULATED, NetworkScores, ScoreName
@@ -30,15 +33,19 @@ from dvae.bayesnet.tables import (
     table_of,
     with_order,
 )
-from dvae.dag import Dag, DagBatch
-from dvae.errors import MissingError, TaskError
-from dvae.tasks.base import ModelHints, Task, packed_rows
+from dvae.dag import Dag, DagBatch, DagSet, Dataset, ScoredDag, load_jsonl, read_bayesnet, to_modelstring
+from dvae.dag.original import parse_bayesnet
+from dvae.errors import DagError, MissingError, TaskError
+from dvae.tasks.base import ExportFormat, Look, ModelHints, Task, packed_rows
 from dvae.tasks.ends import add_virtual_ends, drop_virtual_ends
 from dvae.tasks.rules import EachOnceRules
 from dvae.tasks.vocabulary import END_INDEX, START_INDEX, Vocabulary
 
 __all__ = ["ASIA_VARIABLES", "BayesNetTask", "estimated_order", "network_task"]
 
+DEFAULT_SIZE = 200_000  # paper, appendix I
+PREDICTIVITY_LIMIT = 5_000  # paper, appendix "SGP Training Details"
+SHORT_NAME = 4  # characters up to which the names of variables fit into a circle
 ORDER_RESTARTS = 10  # of the hill climbing that estimates an order
 
 log = logging.getLogger("dvae")
@@ -52,7 +59,9 @@ class BayesNetTask(Task):
     """
 
     score_name: ScoreName = "bic"
-    predictivity_limit = 5000  # paper, appendix "SGP Training Details"
+    notation = "a model string such as [A][B|A], a JSONL line or DOT"
+    varies_in_size = False
+    predictivity_limit = PREDICTIVITY_LIMIT
 
     hints = ModelHints(
         aggregation="gated-sum-types",
@@ -76,14 +85,20 @@ class BayesNetTask(Task):
         self.variables = tuple(variables)
         self.vocabulary = Vocabulary.with_virtual_ends(self.variables)
         self.max_nodes = len(self.variables) + 2
+        short = all(len(variable) <= SHORT_NAME for variable in self.variables)
+        self.look = Look(shape="circle" if short else "box", arrangement="ring")
 
     @property
     def full_name(self) -> str:
         known = self.table is None or (self.table in (EMBEDDED, BNLEARN) and self.variables == ASIA_VARIABLES)
         return self.name if known else with_order(self.name, self.variables)
 
+    @classmethod
+    def from_name(cls, name: str) -> BayesNetTask | None:
+        return network_task(name)
+
     def spec(self) -> dict[str, Any]:
-        return {"kind": "bayesnet", "name": self.name, "variables": list(self.variables), "table": self.table}
+        return {"name": self.name, "variables": list(self.variables), "table": self.table}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> BayesNetTask:
@@ -92,24 +107,14 @@ class BayesNetTask(Task):
         return cls(name, [str(variable) for variable in spec["variables"]], None if table is None else str(table))
 
     @property
-    def has_scores(self) -> bool:
+    def can_score(self) -> bool:
         """Whether there are, or were, data to score networks on."""
         return self._data is not None or self.table is not None
-
-    @property
-    def can_score(self) -> bool:
-        return self.has_scores
-
-    def known_optimum(self) -> float | None:
-        """By dynamic programming over all networks, where there are few enough variables."""
-        if not self.has_scores or len(self.variables) > MOST_TABULATED:
-            return None
-        return exact_optimum(self.network_scores, name=self.score_name).score
 
     @cached_property
     def network_scores(self) -> NetworkScores:
         """The scores of networks on the task's table."""
-        if not self.has_scores:
+        if not self.can_score:
             raise TaskError(
                 f"{self.name} has no data to score networks on; bn:FILE.csv is a task that has, or give the scores "
                 "with the DAGs"
@@ -128,6 +133,57 @@ class BayesNetTask(Task):
         """The BIC of each network on the task's data."""
         found: list[float] = self.network_scores.score_many(self.score_name, dags).tolist()
         return found
+
+    def known_optimum(self) -> float | None:
+        """The exact best BIC, where there are not too many variables."""
+        if not self.can_score or len(self.variables) > MOST_TABULATED:
+            return None
+        return exact_optimum(self.network_scores, name=self.score_name).score
+
+    def dataset(self, size: int | None = None, seed: int = 0) -> Dataset:
+        """Random networks, with their scores where the task has data to score them on."""
+        data = self.sampled_dataset(DEFAULT_SIZE if size is None else size, seed)
+        if not self.can_score:
+            return data
+        try:
+            scores = self.scores(data.everything.dags)
+        except MissingError as error:
+            log.warning("the networks of this data set have no scores: %s", error)
+            return data
+        return replace(data, everything=DagSet.of(data.everything.dags, scores))
+
+    def read(self, path: str | Path) -> list[ScoredDag]:
+        """JSONL, or the original implementation's text format in a .txt file."""
+        if Path(path).suffix == ".txt":
+            return list(read_bayesnet(path, self.variables))
+        return load_jsonl(path)
+
+    def parse_rows(self, text: str, where: str) -> Dag:
+        return parse_bayesnet(text, where, self.variables).dag
+
+    def format(self, dag: Dag) -> str:
+        try:
+            return to_modelstring(dag)
+        except DagError:  # a variable that comes twice, say: JSON holds any DAG
+            return super().format(dag)
+
+    def node_names(self, dag: Dag) -> list[Hashable]:
+        """Variables, where each comes once."""
+        return list(dag.types) if len(set(dag.types)) == len(dag) else super().node_names(dag)
+
+    def exports(self) -> tuple[ExportFormat, ...]:
+        formats = [ExportFormat("pgmpy", "pgmpy model (Python)", ".py", lambda dag: pgmpy_source(self._network(dag)))]
+        if self.can_score:
+            formats.append(ExportFormat("bif", "BIF with probabilities", ".bif", self._bif))
+        return tuple(formats)
+
+    def _bif(self, dag: Dag) -> str:
+        return to_bif(self._network(dag), self.network_scores.data, self.name)
+
+    def _network(self, dag: Dag) -> Dag:
+        if not self.is_valid(dag):
+            raise TaskError("this DAG is no valid Bayesian network: every variable must come exactly once")
+        return dag
 
     def wrap(self, dag: Dag) -> Dag:
         return add_virtual_ends(dag, self.vocabulary)

@@ -40,12 +40,20 @@ class HeldOut:
 class EnasSurrogateTask(EnasTask):
     """Six layers; scores are predicted weight-sharing accuracies."""
 
+    @property
+    def can_score(self) -> bool:
+        return True
+
     def __init__(self) -> None:
         super().__init__(6)
         self.name = NAME
 
+    @classmethod
+    def from_name(cls, name: str) -> EnasSurrogateTask | None:
+        return cls() if name == NAME else None
+
     def spec(self) -> dict[str, Any]:
-        return {"kind": "enas-surrogate"}
+        return {}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> EnasSurrogateTask:

@@ -9,12 +9,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dvae.dag import Dag, DagBatch, Label
+from dvae.dag import Dag, DagBatch, Dataset, DataSource, Label, load_jsonl, read_jsonl
 from dvae.errors import TaskError
 from dvae.tasks.base import ModelHints, Task, well_formed
 from dvae.tasks.ends import add_virtual_ends, drop_virtual_ends
 from dvae.tasks.rules import ConnectedRules
 from dvae.tasks.vocabulary import END_INDEX, END_LABEL, START_INDEX, START_LABEL, Vocabulary
+
+FILE_PREFIX = "file:"
 
 
 class GenericTask(Task):
@@ -65,9 +67,22 @@ class GenericTask(Task):
             sampled_end_edges=sampled,
         )
 
+    @classmethod
+    def from_name(cls, name: str) -> GenericTask | None:
+        """`file:DAGS.jsonl`: the smallest task that holds the DAGs of a file."""
+        path = name.removeprefix(FILE_PREFIX)
+        return None if path == name else cls.infer(name, (item.dag for item in read_jsonl(path)))
+
+    def dataset(self, size: int | None = None, seed: int = 0) -> Dataset:
+        """The DAGs of the file that the task was inferred from."""
+        path = self.name.removeprefix(FILE_PREFIX)
+        if path == self.name:
+            return super().dataset(size, seed)
+        found = Dataset.split(self.name, load_jsonl(path), size)
+        return replace(found, source=DataSource(size=size, seed=seed))
+
     def spec(self) -> dict[str, Any]:
         return {
-            "kind": "generic",
             "name": self.name,
             "labels": list(self.vocabulary.labels),
             "max_nodes": self.max_nodes,

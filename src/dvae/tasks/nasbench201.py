@@ -18,8 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dvae.bayesnet.tables import data_folder
 from dvae.dag import Dag, DagBatch, ScoredDag
+from dvae.data.cache import data_folder
 from dvae.errors import FormatError, MissingError, TaskError
 from dvae.tasks.base import packed_rows
 from dvae.tasks.rules import FixedLengthRules
@@ -66,13 +66,13 @@ class NasBench201Task(TabularTask):
         self.name = NAME + shown + (f"@{self.file}" if self.file else "")
 
     @classmethod
-    def named(cls, name: str) -> NasBench201Task | None:
+    def from_name(cls, name: str) -> NasBench201Task | None:
         """The task called `nasbench201`, `nasbench201:COLUMN` or `nasbench201:COLUMN@FILE.csv`."""
         found = re.fullmatch(rf"{NAME}(?::([^@]*))?(?:@(.+))?", name)
         return None if found is None else cls(found[1] or DEFAULT_COLUMN, found[2])
 
     def spec(self) -> dict[str, Any]:
-        return {"kind": "nasbench201", "column": self.column, "file": self.file}
+        return {"column": self.column, "file": self.file}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> NasBench201Task:

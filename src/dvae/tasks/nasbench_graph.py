@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from dvae.dag import Dag, DagBatch, ScoredDag
-from dvae.errors import FormatError, MissingError, TaskError
+from dvae.errors import FormatError, TaskError
+from dvae.extras import missing
 from dvae.tasks.plain_pickle import read_table
 from dvae.tasks.rules import FixedLengthRules
 from dvae.tasks.tabular import HINTS, TabularTask
@@ -48,8 +49,13 @@ class NasBenchGraphTask(TabularTask):
         self.data = data
         self.name = PREFIX + data
 
+    @classmethod
+    def from_name(cls, name: str) -> NasBenchGraphTask | None:
+        """`nasbench-graph:cora`, or another of the data sets."""
+        return cls(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else None
+
     def spec(self) -> dict[str, Any]:
-        return {"kind": "nasbench-graph", "data": self.data}
+        return {"data": self.data}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> NasBenchGraphTask:
@@ -170,5 +176,5 @@ def _folder() -> Path:
 
     found = find_spec("nas_bench_graph")
     if found is None or found.origin is None:
-        raise MissingError("NAS-Bench-Graph is not installed: pip install 'dvae[nasbench-graph]'")
+        raise missing("nas-bench-graph", "nasbench-graph", "this task")
     return Path(found.origin).parent / "light"

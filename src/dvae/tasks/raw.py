@@ -25,9 +25,13 @@ class RawTask(Task):
         self.max_nodes = max_nodes
         self.hints = hints or ModelHints()
 
+    @classmethod
+    def from_name(cls, name: str) -> RawTask | None:
+        return None  # made by the reader of original weights, never by name
+
     def spec(self) -> dict[str, Any]:
         sizes = {"num_types": self.num_types, "max_nodes": self.max_nodes}
-        return {"kind": "raw", **sizes, "hints": asdict(self.hints)}
+        return {**sizes, "hints": asdict(self.hints)}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> RawTask:

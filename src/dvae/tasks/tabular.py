@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import torch
 
-from dvae.dag import Dag, DagBatch, ScoredDag
+from dvae.dag import Dag, DagBatch, Dataset, DataSource, ScoredDag
 from dvae.errors import TaskError
 from dvae.tasks.base import ModelHints, Task
 
@@ -26,6 +27,12 @@ class TabularTask(Task):
     A model may draw edges that mean nothing here; they are dropped when its DAG is unwrapped, while a user's DAG must
     be right as it is.
     """
+
+    varies_in_size = False
+
+    @property
+    def can_score(self) -> bool:
+        return True
 
     @abstractmethod
     def read_entries(self) -> list[ScoredDag]:
@@ -51,6 +58,10 @@ class TabularTask(Task):
                 raise TaskError(f"DAG {number} is not in the tables of {self.name}")
             found.append(self._score_of[key])
         return found
+
+    def dataset(self, size: int | None = None, seed: int = 0) -> Dataset:
+        found = Dataset.split(self.name, self.entries, size)
+        return replace(found, source=DataSource(size=size, seed=seed))
 
     def best(self, share: float) -> float:
         """The score that `share` of all DAGs reach."""
