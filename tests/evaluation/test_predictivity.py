@@ -268,6 +268,14 @@ def test_bayesian_networks_take_the_papers_limit_and_the_tasks_scores(monkeypatc
     assert predictivity(model, unscored, repeats=1, inducing=10, train_limit=40).train_graphs == 40
 
 
+def test_validation_graphs_are_neither_trained_nor_tested_on() -> None:
+    task = get("asia")
+    dags = DagSet.of(task.dataset(size=60).everything.dags)
+    model = build("dvae", task, hidden=8, latent=3, seed=0)
+    measured = predictivity(model, Dataset("parts", dags, 40, 8), repeats=1, inducing=10)
+    assert (measured.train_size, measured.test_graphs, measured.scores) == (40, 12, "task")
+
+
 def test_graphs_without_a_score_are_left_out(vae: VAE) -> None:
     scores = [None if place % 2 else score for place, score in enumerate(DATA.everything.scores)]
     half = Dataset("half", DagSet.of(DATA.everything.dags, scores), 120)

@@ -181,7 +181,7 @@ def _print(run: Path, result: FitResult, measured: Evaluation, pictures: list[Pa
 def _searched(run: Path, vae: VAE, data: Dataset) -> dict[str, Any]:
     """The best network by each strategy, all with the same start; the exact optimum beside them."""
     from dvae.dag import DagSet
-    from dvae.reports.study_section import arrival, known_optimum
+    from dvae.reports.study_section import arrival
     from dvae.studies import search
     from dvae.studies.study import DATABASE, storage_of
 
@@ -189,7 +189,7 @@ def _searched(run: Path, vae: VAE, data: Dataset) -> dict[str, Any]:
         (run / DATABASE).unlink()
     known = data.train.dags[:KNOWN_SCORES]
     warm = DagSet.of(known, vae.task.scores(known))
-    optimum = known_optimum(vae.task)
+    optimum = vae.task.known_optimum()
     assert optimum is not None
     rows = []
     for strategy in RIVALS:

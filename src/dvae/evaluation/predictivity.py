@@ -10,23 +10,22 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, NamedTuple, get_args
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
 
 from dvae import provenance
 from dvae.config import check, to_mapping
-from dvae.dag import DagSet, Dataset
-from dvae.errors import DvaeError, TaskError
-from dvae.evaluation.common import evaluation_mode, next_seed, read_value
+from dvae.dag import Dataset
+from dvae.errors import DvaeError
+from dvae.evaluation.common import evaluation_mode, read_value
+from dvae.evaluation.contenders import Contender, ScoredParts, measure, scored_parts
 from dvae.models import VAE
-from dvae.progress import progress_bar
 from dvae.regression import Regressor, forest, linear
 from dvae.regression.features import one_hot_features
 from dvae.regression.forest import TREES
-from dvae.regression.metrics import pearson, rmse, standardised
 from dvae.tasks import Task
 
 Preset = Literal["converged", "paper"]
@@ -111,7 +110,7 @@ class Predictivity:
         """How the numbers came about, in words."""
         train = f"all {self.train_size:,} training graphs"
         if self.train_graphs < self.train_size:
-            train = f"{self.train_graphs:,} of {self.train_size:,} training graphs, drawn anew for each"
+            train = f"{self.train_graphs:,} of {self.train_size:,} training graphs, drawn anew each time"
         return (
             f"Sparse GP with {self.inducing} inducing points, preset {self.preset}; random forest of {TREES} trees. "
             f"Repeats: {self.repeats}, each trained on {train} and tested on {self.test_graphs:,}. "
@@ -173,7 +172,7 @@ def predictivity(
     """
     protocol = _Protocol(preset, repeats, train_limit, inducing, seed)
     started = time.monotonic()
-    scored = _scored(vae.task, data)
+    scored = scored_parts(vae.task, data)
     batch = vae.task.batch([*scored.train.dags, *scored.test.dags])
     with evaluation_mode(vae):
         states = vae.graph_states(batch)
@@ -181,8 +180,8 @@ def predictivity(
     if not latents.isfinite().all():
         raise DvaeError("the model gives latents that are not finite; was its training broken off by divergence?")
     contenders = [
-        _Contender(SPARSE_GP, LATENT, latents, protocol.sparse_gp()),
-        _Contender(LINEAR, STATE, states, linear.predict),
+        Contender(SPARSE_GP, LATENT, latents, protocol.sparse_gp()),
+        Contender(LINEAR, STATE, states, linear.predict),
     ]
     if baselines:
         contenders += protocol.baselines(one_hot_features(batch, vae.task.num_types).to(latents.device))
@@ -205,25 +204,11 @@ def one_hot_predictivity(
     """The rows of `predictivity` that need no model."""
     protocol = _Protocol(preset, repeats, train_limit, inducing, seed)
     started = time.monotonic()
-    scored = _scored(task, data)
+    scored = scored_parts(task, data)
     batch = task.batch([*scored.train.dags, *scored.test.dags])
     contenders = protocol.baselines(one_hot_features(batch, task.num_types).to(device))
     facts = {"model": "none", "provenance": provenance.record(seed)}
     return protocol.measured(task, scored, contenders, facts, started, progress)
-
-
-class _Contender(NamedTuple):
-    regressor: str
-    features: str
-    inputs: Tensor  # train+test feature
-    predict: Regressor
-
-
-class _Scored(NamedTuple):
-    name: str
-    train: DagSet
-    test: DagSet
-    source: Literal["data", "task"]
 
 
 @dataclass(frozen=True)
@@ -247,17 +232,17 @@ class _Protocol:
 
         return sparse_gp.regressor(sparse_gp.PRESETS[self.preset], self.inducing)
 
-    def baselines(self, one_hot: Tensor) -> list[_Contender]:
+    def baselines(self, one_hot: Tensor) -> list[Contender]:
         return [
-            _Contender(SPARSE_GP, ONE_HOT, one_hot, self.sparse_gp()),
-            _Contender(FOREST, ONE_HOT, one_hot, forest.regressor()),
+            Contender(SPARSE_GP, ONE_HOT, one_hot, self.sparse_gp()),
+            Contender(FOREST, ONE_HOT, one_hot, forest.regressor()),
         ]
 
     def measured(
         self,
         task: Task,
-        scored: _Scored,
-        contenders: Sequence[_Contender],
+        scored: ScoredParts,
+        contenders: Sequence[Contender],
         facts: Mapping[str, Any],
         started: float,
         progress: bool | None,
@@ -268,10 +253,14 @@ class _Protocol:
         used = min(train_size, self.train_limit or task.predictivity_limit or train_size)
         device = contenders[0].inputs.device
         scores = torch.tensor([*scored.train.scores, *scored.test.scores], dtype=torch.float64, device=device)
+        errors = measure(contenders, scores, train_size, used, self.repeats, self.seed, progress)
         return Predictivity(
             task=task.name,
             data=scored.name,
-            rows=_rows(contenders, scores, train_size, used, self.repeats, self.seed, progress),
+            rows=tuple(
+                PredictivityRow(contender.regressor, contender.features, rmse, r)
+                for contender, (rmse, r) in zip(contenders, errors, strict=True)
+            ),
             preset=self.preset,
             settings=asdict(FITS[self.preset]),
             inducing=self.inducing,
@@ -285,66 +274,6 @@ class _Protocol:
             seconds=time.monotonic() - started,
             **facts,
         )
-
-
-def _rows(
-    contenders: Sequence[_Contender],
-    scores: Tensor,
-    train_size: int,
-    used: int,
-    repeats: int,
-    seed: int,
-    progress: bool | None,
-) -> tuple[PredictivityRow, ...]:
-    """Every contender on the same training graphs, `repeats` times."""
-    generator = torch.Generator().manual_seed(seed)
-    errors: list[list[tuple[float, float]]] = [[] for _ in contenders]  # RMSE and r of each repeat
-    with progress_bar("predictivity", repeats * len(contenders), None, progress) as bar:
-        for repeat in range(repeats):
-            repeat_seed = next_seed(generator)
-            order = torch.randperm(train_size, generator=torch.Generator().manual_seed(repeat_seed))
-            chosen = order[:used].sort().values.to(scores.device)
-            targets, truth = _standardised(scores[chosen], scores[train_size:])
-            for place, (regressor, features, inputs, predict) in enumerate(contenders):
-                before = repeat * len(contenders) + place
-
-                def report(share: float, before: int = before) -> None:
-                    bar.update(before + share - bar.done)
-
-                predictions = predict(inputs[chosen], targets.to(inputs), inputs[train_size:], repeat_seed, report)
-                predictions = predictions.to(truth)
-                errors[place].append((rmse(predictions, truth), pearson(predictions, truth)))
-                bar.update(before + 1 - bar.done, last=f"{regressor} on {features}", rmse=errors[place][-1][0])
-    return tuple(
-        PredictivityRow(contender.regressor, contender.features, *map(tuple, zip(*pairs, strict=True)))
-        for contender, pairs in zip(contenders, errors, strict=True)
-    )
-
-
-def _standardised(train: Tensor, test: Tensor) -> tuple[Tensor, Tensor]:
-    """As in the paper, appendix "SGP Training Details"."""
-    varies = bool(train.std(correction=0) > 0)
-    check(varies, f"all {len(train):,} training scores are {float(train.mean()):g}: nothing can be predicted")
-    return standardised(train, test)
-
-
-def _scored(task: Task, data: Dataset) -> _Scored:
-    """The graphs of `data` that have a score, or all of them with the task's scores where none has."""
-    if all(score is None for score in data.everything.scores):
-        try:
-            scores = task.scores(data.everything.dags)
-        except TaskError as error:
-            raise TaskError(f"{data.name}: no graph has a score to predict, and {error}") from None
-        data = replace(data, everything=DagSet.of(data.everything.dags, scores))
-        scored = _Scored(data.name, data.train, data.test, "task")
-    else:
-        scored = _Scored(data.name, data.train.with_scores_only(), data.test.with_scores_only(), "data")
-    check(
-        len(scored.train) >= 2 and len(scored.test) >= 2,
-        f"{data.name}: {len(scored.train)} training and {len(scored.test)} test graphs have a score; "
-        "predicting needs at least 2 of each",
-    )
-    return scored
 
 
 def _deviation(values: Sequence[float]) -> float | None:

@@ -76,7 +76,7 @@ def prior_samples(
     counts: list[tuple[int, int]] = []  # of each latent: valid graphs, novel ones
     seen: set[Hashable] = set()
     with evaluation_mode(vae), progress_bar("prior samples", latents, "latents", progress) as bar:
-        statistics: Statistics = "computed" if recompute or not _calibrated(vae) else "stored"
+        statistics: Statistics = "computed" if recompute or not calibrated(vae) else "stored"
         if statistics == "stored":
             mean, deviation = vae.latent_mean, vae.latent_std
         else:
@@ -122,7 +122,7 @@ def _summary(counts: Sequence[tuple[int, int]], distinct: int, decodings: int, s
     )
 
 
-def _calibrated(vae: VAE) -> bool:
+def calibrated(vae: VAE) -> bool:
     """Whether the model knows where its training data lie; a fresh one holds exactly N(0, I)."""
     return not (bool((vae.latent_mean == 0).all()) and bool((vae.latent_std == 1).all()))
 
