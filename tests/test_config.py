@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -48,6 +49,11 @@ class Limited:
     limit: int | None = 5
 
 
+@dataclasses.dataclass(frozen=True)
+class Noted:
+    record: Mapping[str, object]
+
+
 numbers = st.floats(allow_nan=False)
 positive = st.floats(min_value=0, exclude_min=True, allow_nan=False)
 optimizers = st.builds(Optimizer, positive, st.sampled_from(["adam", "sgd"]))
@@ -85,6 +91,13 @@ def test_toml_is_laid_out_for_a_reader() -> None:
         "\n[training]\nepochs = 100\nshuffle = true\nclip = 1.0\nmilestones = [1, 2]\n"
         '\n[training.optimizer]\nlearning_rate = 0.0001\nname = "adam"\n'
     )
+
+
+def test_a_free_form_mapping_is_taken_as_it_is() -> None:
+    record = {"versions": {"torch": "2"}, "seed": None}
+    assert configs.from_mapping(Noted, {"record": record}) == Noted(record)
+    with pytest.raises(ConfigError, match=r"config\.record: expected a table, got the integer 3"):
+        configs.from_mapping(Noted, {"record": 3})
 
 
 def test_an_integer_is_a_number_and_becomes_a_float() -> None:

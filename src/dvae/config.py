@@ -1,8 +1,8 @@
 """Configurations: frozen dataclasses that come from mappings, TOML files and `key=value` words, and go back.
 
 A configuration class is a frozen dataclass whose fields are int, float, bool, str, Literal, tuples, other
-such dataclasses, or one of these `| None`. Types are checked here, where values come from outside; ranges are
-checked by the class itself, with `check` in its `__post_init__`.
+such dataclasses, free-form mappings, or one of these `| None`. Types are checked here, where values come from
+outside; ranges are checked by the class itself, with `check` in its `__post_init__`.
 """
 
 from __future__ import annotations
@@ -192,6 +192,10 @@ def _convert(hint: object, value: object, where: str) -> object:
         return value
     if origin is tuple:
         return _convert_tuple(arguments, value, where)
+    if origin is Mapping:
+        if not isinstance(value, Mapping):
+            raise ConfigError(f"{where}: expected a table, got {_describe(value)}")
+        return value
     nested = _nested_class(hint)
     if nested is None:
         raise TypeError(f"{where}: a configuration cannot hold a field of type {hint}")

@@ -18,7 +18,7 @@ PROGRAM = [sys.executable, "-c", "from dvae.cli.main import main; main()"]
 
 
 COMMANDS = (
-    "data", "train", "evaluate", "predict", "encode", "decode", "sample", "score", "import-checkpoint", "models",
+    "data", "train", "evaluate", "predictivity", "encode", "decode", "sample", "score", "import-checkpoint", "models",
     "draw", "demo", "search", "worker", "explore", "reproduce", "report", "nas",
 )  # fmt: skip
 

@@ -27,6 +27,9 @@ class ScriptedVae(nn.Module):
         self.dropout = nn.Dropout()
         self.largest = 0
 
+    def prepare(self, batch: DagBatch) -> DagBatch:
+        return batch
+
     def encode(self, batch: DagBatch) -> Posterior:
         assert not self.dropout.training
         mean = self.means[[self.place[row] for row in _rows(batch)]]

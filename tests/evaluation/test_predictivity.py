@@ -14,18 +14,19 @@ from torch import Tensor
 from typer.testing import CliRunner, Result
 
 from dvae.cli.main import app
-from dvae.cli.predict import PUBLISHED, _published
+from dvae.cli.predictivity import _published
 from dvae.dag import Dag, DagBatch, DagSet, Dataset
 from dvae.errors import ConfigError, DvaeError, MissingError, TaskError
-from dvae.evaluation import Predictivity, one_hot_features, one_hot_predictivity, predictivity
-from dvae.evaluation.predictivity import PredictivityRow, pearson, standardised
+from dvae.evaluation import Predictivity, one_hot_features, one_hot_predictivity, predictivity, published
+from dvae.evaluation.predictivity import PredictivityRow
 from dvae.files import read_json, write_json
 from dvae.models import VAE, build
-from dvae.regression.sparse_gp import ConvergedFit, PaperFit, VariationalGP, _MarginalStrategy, fit_predict
+from dvae.regression import forest, sparse_gp
+from dvae.regression.metrics import pearson, standardised
+from dvae.regression.sparse_gp import ConvergedFit, MarginalStrategy, PaperFit, VariationalGP, fit_predict
 from dvae.tasks import BayesNetTask, EnasTask, get
 
 TASK = EnasTask(3)
-MODULE = sys.modules["dvae.evaluation.predictivity"]
 
 
 def scored(dags: list[Dag], size: int) -> Dataset:
@@ -141,7 +142,7 @@ def test_marginals_are_those_of_gpytorchs_own_strategy() -> None:
     factor.data = factor.data + 0.3 * torch.randn(5, 5, generator=generator, dtype=torch.float64)
     for train in (True, False):
         model.train(train)
-        model.variational_strategy.__class__ = _MarginalStrategy
+        model.variational_strategy.__class__ = MarginalStrategy
         ours = model(points)
         model.variational_strategy.__class__ = VariationalStrategy
         theirs = model(points)
@@ -152,8 +153,12 @@ def test_marginals_are_those_of_gpytorchs_own_strategy() -> None:
 def test_scores_are_standardised_by_those_trained_on() -> None:
     train, test = standardised(torch.tensor([1.0, 3.0]), torch.tensor([2.0, 5.0]))
     assert (train.tolist(), test.tolist()) == ([-1.0, 1.0], [0.0, 3.0])
-    with pytest.raises(ConfigError, match="all 3 training scores are 4"):
-        standardised(torch.full((3,), 4.0), torch.tensor([2.0]))
+
+
+def test_scores_that_are_all_equal_are_refused(vae: VAE) -> None:
+    level = Dataset("level", DagSet.of(DATA.everything.dags, [4.0] * 160), 120)
+    with pytest.raises(ConfigError, match="all 120 training scores are 4"):
+        predictivity(vae, level)
 
 
 def test_pearson() -> None:
@@ -224,6 +229,12 @@ def test_the_mapping_goes_through_json_with_its_provenance(result: Predictivity,
     assert (read["preset"], read["inducing"], read["protocol"]) == ("converged", 30, result.protocol)
 
 
+def test_a_mapping_is_read_back_as_the_value(result: Predictivity) -> None:
+    read = Predictivity.from_mapping(json.loads(json.dumps(result.to_mapping())))
+    assert read == result
+    assert read.protocol == result.protocol
+
+
 def test_a_limit_draws_training_graphs_anew_each_time(vae: VAE, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[int, Tensor]] = []
 
@@ -235,8 +246,8 @@ def test_a_limit_draws_training_graphs_anew_each_time(vae: VAE, monkeypatch: pyt
 
         return predict
 
-    monkeypatch.setattr(MODULE, "_sparse_gp", remember)
-    monkeypatch.setattr(MODULE, "_forest", remember)
+    monkeypatch.setattr(sparse_gp, "regressor", remember)
+    monkeypatch.setattr(forest, "regressor", remember)
     measured = predictivity(vae, DATA, repeats=2, train_limit=50)
     assert (measured.train_graphs, measured.rows[0].r) == (50, (0.0, 0.0))
     assert "50 of 120 training graphs, drawn anew" in measured.protocol
@@ -246,7 +257,8 @@ def test_a_limit_draws_training_graphs_anew_each_time(vae: VAE, monkeypatch: pyt
 
 
 def test_bayesian_networks_take_the_papers_limit_and_the_tasks_scores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(MODULE, "BAYESNET_TRAIN_LIMIT", 30)
+    assert BayesNetTask.predictivity_limit == 5000
+    monkeypatch.setattr(BayesNetTask, "predictivity_limit", 30)
     task = get("asia")
     data = task.dataset(size=60)
     model = build("dvae", task, hidden=8, latent=3, seed=0)
@@ -254,6 +266,14 @@ def test_bayesian_networks_take_the_papers_limit_and_the_tasks_scores(monkeypatc
     measured = predictivity(model, unscored, repeats=1, inducing=10)
     assert (measured.train_graphs, measured.train_size, measured.scores) == (30, 54, "task")
     assert predictivity(model, unscored, repeats=1, inducing=10, train_limit=40).train_graphs == 40
+
+
+def test_validation_graphs_are_neither_trained_nor_tested_on() -> None:
+    task = get("asia")
+    dags = DagSet.of(task.dataset(size=60).everything.dags)
+    model = build("dvae", task, hidden=8, latent=3, seed=0)
+    measured = predictivity(model, Dataset("parts", dags, 40, 8), repeats=1, inducing=10)
+    assert (measured.train_size, measured.test_graphs, measured.scores) == (40, 12, "task")
 
 
 def test_graphs_without_a_score_are_left_out(vae: VAE) -> None:
@@ -281,12 +301,15 @@ def test_settings_that_make_no_sense_are_refused(vae: VAE, wrong: dict[str, obje
         predictivity(vae, DATA, **wrong)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("package", ["gpytorch", "sklearn"])
-def test_a_missing_package_is_named_with_its_extra(vae: VAE, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("package", "name"), [("gpytorch", "gpytorch"), ("sklearn", "scikit-learn")])
+def test_a_missing_package_is_named_with_how_to_install_it(
+    vae: VAE, package: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.delitem(sys.modules, "dvae.regression.sparse_gp")
+    monkeypatch.delattr("dvae.regression.sparse_gp")
     monkeypatch.delitem(sys.modules, "sklearn.ensemble", raising=False)
-    with pytest.raises(MissingError, match=rf"{package}.*dvae\[search\]"):
+    with pytest.raises(MissingError, match=rf"{name}: pip install.*{name}"):
         predictivity(vae, DATA)
 
 
@@ -316,18 +339,18 @@ def call(*words: object) -> Result:
 
 def test_the_command_prints_a_table_and_keeps_the_numbers(own_runs: dict[str, Path]) -> None:
     run = own_runs["scored"]
-    shown = call("predict", run, "--repeats", 2)
+    shown = call("predictivity", run, "--repeats", 2)
     assert shown.exit_code == 0, shown.output
     assert all(word in shown.stdout for word in ("sparse GP", "random forest", "latent means", "one-hot", "±"))
     assert "published" not in shown.stdout
-    told = call("predict", run, "--repeats", 1, "--preset", "paper", "--json")
+    told = call("predictivity", run, "--repeats", 1, "--preset", "paper", "--json")
     answer = json.loads(told.stdout)
     assert answer == read_json(run / "predictivity.json")
     assert (answer["preset"], answer["repeats"], answer["settings"]["epochs"]) == ("paper", 1, 100)
 
 
 def test_the_command_refuses_a_run_without_scores(own_runs: dict[str, Path]) -> None:
-    refused = call("predict", own_runs["bare"])
+    refused = call("predictivity", own_runs["bare"])
     assert refused.exit_code == 2
     assert refused.stdout == ""
     assert refused.stderr.startswith("Error: ")
@@ -340,20 +363,21 @@ def test_the_papers_row_stands_beside_ours() -> None:
     assert _published("enas6", "svae") == [("sparse GP", "latent means, svae as published", "0.478", "0.873")]
     assert _published("asia", "my-own")[0][2:] == ("0.300", "0.959")
     assert _published("file:x", "dvae") == []
-    assert all(0 < rmse < 1 and 0 < r < 1 for table in PUBLISHED.values() for rmse, r in table.values())
+    assert _published("asia-bnlearn", "pace")[0][2:] == ("0.115", "0.994")
+    rows = [row for table in published.PREDICTIVE.values() for row in table.values()]
+    assert len(rows) == 16
+    assert all(0 < row.rmse < 1 and 0 < row.r < 1 for row in rows)
 
 
 @pytest.mark.slow
 @pytest.mark.shared
 def test_the_known_forest_on_the_papers_architectures(shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sklearn import ensemble
-
     monkeypatch.setenv("DVAE_DATA", str(shared_data))
     task = get("enas6")
     data = task.dataset()
     train, test = (one_hot_features(task.batch(part.dags), task.num_types) for part in (data.train, data.test))
     targets, truth = standardised(*(torch.tensor(part.scores, dtype=torch.float64) for part in (data.train, data.test)))
-    means = MODULE._forest(ensemble)(train, targets, test, 0, lambda share: None)
+    means = forest.regressor()(train, targets, test, 0, lambda share: None)
     assert float((means - truth).square().mean().sqrt()) == pytest.approx(0.142, abs=0.003)
     assert pearson(means, truth) == pytest.approx(0.989, abs=0.001)
 

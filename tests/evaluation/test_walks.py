@@ -6,7 +6,14 @@ import pytest
 import torch
 
 from dvae.errors import ConfigError
-from dvae.evaluation import great_circle, principal_plane, random_plane, typical_distance
+from dvae.evaluation import (
+    Plane,
+    great_circle,
+    principal_axes,
+    principal_plane,
+    random_plane,
+    typical_distance,
+)
 from dvae.models import build
 from dvae.tasks import EnasTask
 
@@ -32,24 +39,42 @@ def test_the_origin_lies_on_no_great_circle() -> None:
 def test_a_random_plane_has_orthonormal_directions_and_its_centre_in_the_middle() -> None:
     centre = torch.arange(4.0)
     plane = random_plane(VAE, centre, seed=3)
-    assert float(plane.first @ plane.second) == pytest.approx(0.0, abs=1e-12)
-    assert float(plane.first.norm()) == pytest.approx(1.0)
+    first, second = plane.axes
+    assert float(first @ second) == pytest.approx(0.0, abs=1e-12)
+    assert float(first.norm()) == pytest.approx(1.0)
     points = plane.points(5, 2.0)
     assert points.shape == (25, 4)
     assert torch.allclose(points[12], centre.double())
-    assert torch.allclose(points[14] - points[10], 4 * plane.first)
-    assert torch.allclose(points[2] - points[22], 4 * plane.second)
+    assert torch.allclose(points[14] - points[10], 4 * first)
+    assert torch.allclose(points[2] - points[22], 4 * second)
 
 
 def test_principal_components_are_those_of_the_data() -> None:
     generator = torch.Generator().manual_seed(0)
     points = torch.randn(4000, 3, generator=generator) * torch.tensor([1.0, 5.0, 0.5]) + 7
-    found = principal_plane(points)
-    assert found.plane.first.tolist() == pytest.approx([0, 1, 0], abs=0.05)
-    assert found.plane.second.tolist() == pytest.approx([1, 0, 0], abs=0.05)
-    assert found.explained == pytest.approx(26 / 26.25, abs=0.01)
-    assert found.plane.centre.tolist() == pytest.approx([7, 7, 7], abs=0.3)
-    assert found.reach > 5
+    plane = principal_plane(points)
+    assert plane.axes[0].tolist() == pytest.approx([0, 1, 0], abs=0.05)
+    assert plane.axes[1].tolist() == pytest.approx([1, 0, 0], abs=0.05)
+    assert sum(plane.shares(points.double())) == pytest.approx(26 / 26.25, abs=0.01)
+    assert plane.centre.tolist() == pytest.approx([7, 7, 7], abs=0.3)
+    assert plane.reach(points.double()) > 5
+
+
+def test_axes_are_a_whole_basis_also_of_few_points() -> None:
+    axes = principal_axes(torch.tensor([[1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 6.0]]))
+    assert axes[0].tolist() == pytest.approx([0, 0, 0, 1])
+    assert torch.allclose(axes @ axes.T, torch.eye(4), atol=1e-6)
+
+
+def test_the_way_back_from_a_plane_keeps_what_it_does_not_show() -> None:
+    plane = Plane(torch.zeros(3), torch.eye(3)[:2])
+    anchor = torch.tensor([1.0, 2.0, 3.0])
+    assert plane.lift(torch.tensor([[5.0, 6.0]]), anchor).tolist() == [[5.0, 6.0, 3.0]]
+    assert plane.project(anchor[None]).tolist() == [[1.0, 2.0]]
+    with pytest.raises(ConfigError, match="orthonormal"):
+        Plane(torch.zeros(3), torch.ones(2, 3))
+    with pytest.raises(ConfigError, match="two axes"):
+        Plane(torch.zeros(3), torch.eye(3))
 
 
 def test_the_typical_distance_is_that_of_two_training_latents() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from dvae.dag import ScoredDag, write_jsonl
 from dvae.files import sha256_of
-from dvae.paper import Preset, Source, Workshop, preset, run_stages, stages_of, write_plan
+from dvae.paper import Preset, Source, StageStore, preset, run_stages, stages_of, write_plan
 from dvae.tasks import EnasTask
 
 OWN = "data/architectures.jsonl.gz"
@@ -27,9 +27,9 @@ def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = tmp_path_factory.mktemp("runs") / "tiny"
     settings = preset("tiny", made_up_architectures(run), Source("asia"))
     write_plan(run, settings)
-    workshop = Workshop(run, progress=False)
+    store = StageStore(run, progress=False)
     for target in ("table1", "table3", "bo-enas", "bo-bn", "figures"):
-        outcome = run_stages(stages_of(target, settings), workshop, lambda sentence: None)
+        outcome = run_stages(stages_of(target, settings), store, lambda sentence: None)
         assert outcome.failed == {}
     return run
 

@@ -14,8 +14,7 @@ import pytest
 from dvae.dag import load_jsonl
 from dvae.data.downloads import Download
 from dvae.nas import NetworkConfig
-from dvae.paper.fallback_data import SUPERNET, make_architectures
-from dvae.paper.paper_data import architecture_source, bayesnet_source
+from dvae.paper.sources import FALLBACK_SUPERNET, architecture_source, bayesnet_source, make_architectures
 
 CONTENT = b"scored architectures"
 NOWHERE = Download("http://127.0.0.1:1/", 1, "")
@@ -87,7 +86,7 @@ def test_networks_are_scored_on_the_papers_rows_where_they_are(empty_data_folder
 
 
 def test_made_architectures_are_scored_by_a_supernet(tmp_path: Path) -> None:
-    config = dataclasses.replace(SUPERNET, epochs=1, batch=256, network=NetworkConfig(width=2, channels=1))
+    config = dataclasses.replace(FALLBACK_SUPERNET, epochs=1, batch=256, network=NetworkConfig(width=2, channels=1))
     path = tmp_path / "data" / "made.jsonl.gz"
     make_architectures(path, size=6, config=config, progress=False)
     items = load_jsonl(path)

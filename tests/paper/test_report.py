@@ -5,22 +5,24 @@ from __future__ import annotations
 import base64
 import re
 import shutil
+import tarfile
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
 
-from dvae.cli.predict import PUBLISHED
 from dvae.errors import MissingError
+from dvae.evaluation import Estimate
 from dvae.files import read_json
-from dvae.paper import Preset, Workshop, published, stages_of, write_report
-from dvae.paper.report import numbers
-from dvae.paper.tables import NOT_RUN, Results, search_table, smoothness_table, table1, table2, table3
-from dvae.reports import report
+from dvae.paper import Preset, StageStore, stages_of, write_report
+from dvae.paper.report import numbers, read_plan
+from dvae.paper.results import Results
+from dvae.paper.tables import NOT_RUN, search_table, smoothness_table, table1, table2, table3
 from dvae.reports.document import Document, Heading, Items, Paragraph, Table
 from dvae.reports.html import to_html
 from dvae.reports.markdown import to_markdown
-from dvae.reports.numbers import Spread, share_words, time_words
+from dvae.reports.numbers import Spread, score_words, share_words, time_words
+from dvae.tasks import get
 
 REQUESTS = re.compile(r"""(src|href)\s*=\s*["'](?!data:|#)|url\(\s*["']?(?!#)|@import|<script|<link|<iframe""")
 
@@ -62,14 +64,14 @@ def test_the_text_names_pictures_beside_it(page: str, tiny_run: Path) -> None:
 
 def test_numbers_for_programs_are_those_of_the_stages(page: str, tiny_run: Path, tiny: Preset) -> None:
     found = read_json(tiny_run / "results.json")
-    assert found == numbers(Workshop(tiny_run), tiny)
+    assert found == numbers(StageStore(tiny_run), tiny)
     assert isinstance(found, dict)
     assert (found["preset"], found["planned"]) == ("tiny", len(stages_of("all", tiny)))
     assert found["done"] == len(found["stages"]) < found["planned"]
 
 
 def test_tables_have_our_rows_and_the_papers_in_turn(tiny_run: Path, tiny: Preset) -> None:
-    results = Results(Workshop(tiny_run), tiny)
+    results = Results(StageStore(tiny_run), tiny)
     table = table1(results, "enas")
     assert table is not None
     assert [row[0] for row in table.rows] == ["D-VAE", "published", "S-VAE", "published"]
@@ -89,25 +91,20 @@ def test_tables_have_our_rows_and_the_papers_in_turn(tiny_run: Path, tiny: Prese
 def test_a_model_without_a_result_is_shown_as_not_run(tiny_run: Path, tiny: Preset, tmp_path: Path) -> None:
     for folder in (tiny_run / "stages").glob("evaluate-enas6-dvae-0-*"):
         shutil.copytree(folder, tmp_path / "stages" / folder.name)
-    table = table1(Results(Workshop(tmp_path), tiny), "enas")
+    table = table1(Results(StageStore(tmp_path), tiny), "enas")
     assert table is not None
     assert [row[-1] for row in table.rows] == ["1", "", NOT_RUN, ""]
-    assert table1(Results(Workshop(tmp_path), tiny), "bn") is None
-
-
-def test_published_numbers_are_the_same_in_both_places() -> None:
-    for space, task in (("enas", "enas6"), ("bn", "asia")):
-        ours = {name: (row.rmse, row.r) for name, row in published.PREDICTIVE[space].items()}
-        assert ours == PUBLISHED[task]
+    assert table1(Results(StageStore(tmp_path), tiny), "bn") is None
 
 
 def test_a_share_shows_its_interval_or_the_spread_of_its_seeds() -> None:
-    one = {"value": 0.5, "low": 0.4, "high": 0.6}
+    one = Estimate(0.5, 0.4, 0.6, 10)
     assert share_words([one]) == "50.00 (40.00–60.00)"
-    assert share_words([one, {**one, "value": 0.6}]) == "55.00 ± 7.07"
-    assert share_words([{"value": 0.3, "low": None, "high": None}]) == "30.00"
+    assert share_words([one, Estimate(0.6, 0.4, 0.6, 10)]) == "55.00 ± 7.07"
+    assert share_words([Estimate(0.3, None, None, 10)]) == "30.00"
     assert share_words([None]) == "–"
     assert Spread((1.0,)).words(2) == "1.00"
+    assert [score_words(value) for value in (-11107.2933, 0.0, 0.01234, None)] == ["-11107.293", "0.000", "0.0123", "–"]
     assert [time_words(seconds) for seconds in (30, 600, 36_000)] == ["30 s", "10.0 min", "10.0 h"]
 
 
@@ -121,29 +118,28 @@ def test_words_are_escaped_in_html_and_in_tables_of_markdown(tmp_path: Path) -> 
     assert "| *<i>* | *1\\|2* |" in to_markdown(document, tmp_path)
 
 
-def test_a_trained_run_has_a_page_too(tiny_run: Path, tmp_path: Path) -> None:
-    from dvae.models import build
-    from dvae.tasks import EnasTask
-    from dvae.training import fit
-
-    task = EnasTask(3)
-    fit(
-        build("dvae", task, hidden=8, latent=3),
-        task.sample(30, 0),
-        epochs=2,
-        run=tmp_path,
-        device="cpu",
-        progress=False,
-    )
-    text = report(tmp_path).read_text()
-    assert REQUESTS.search(text) is None
-    assert "dvae on enas3" in text
-    assert "Not measured yet" in text
-    assert text.count("<figcaption>") == 2
-
-
-def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(MissingError, match="holds no run"):
-        report(tmp_path)
+def test_a_folder_without_a_reproduction_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MissingError, match="holds no reproduction"):
         write_report(tmp_path)
+
+
+def test_a_reproduction_of_version_0_1_0_is_read(tmp_path: Path) -> None:
+    """Its stages are found by their keys, and every result is read as a value."""
+    with tarfile.open(Path(__file__).parents[1] / "fixtures" / "reproduction-0.1.0.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    before = read_json(tmp_path / "results.json")
+    store, settings = StageStore(tmp_path), read_plan(tmp_path)
+    stages = stages_of("all", settings)
+    assert len(stages) == 41
+    assert all(store.result(stage) is not None for stage in stages)
+    assert numbers(store, settings) == before
+    results = Results(store, settings)
+    (measured,) = results.evaluations("enas", settings.enas.recipe("dvae"))
+    assert measured.greedy.closeness is None
+    known = results.landmarks("bn")
+    assert known is not None
+    assert known.optimum_dag is not None
+    assert get("asia").score(known.optimum_dag) == pytest.approx(known.optimum)
+    train, found = results.trainings("enas")[0]
+    assert (train.recipe.name, found.graphs, len(found.history)) == ("dvae", 72, 1)
+    assert all(one.best is not None for one in results.searches("bn", "dvae", "random"))

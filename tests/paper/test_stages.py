@@ -12,15 +12,16 @@ from typing import Any, ClassVar
 import pytest
 import torch
 
-from dvae.errors import ConfigError, DvaeError, FormatError, MissingError
+from dvae.errors import ConfigError, DvaeError, FormatError, MissingError, TaskError
 from dvae.models import ModelConfig
-from dvae.paper import OutOfTime, Source, Stage, Workshop, preset, run_stages, searches, stage_store, stages_of
+from dvae.paper import OutOfTime, Source, Stage, StageStore, preset, run_stages, searches, stage_store, stages_of
+from dvae.paper.latent_figures import straight_network
 from dvae.paper.runner import failures
-from dvae.paper.searches import Search
+from dvae.paper.searches import Search, SearchResult
 from dvae.paper.sources import oracle_of
 from dvae.paper.stage import with_needs
 from dvae.paper.training import Recipe, Train
-from dvae.tasks import EnasSurrogateTask, EnasTask
+from dvae.tasks import EnasSurrogateTask, EnasTask, get
 from dvae.training import TrainingConfig
 
 from .conftest import made_up_architectures
@@ -31,7 +32,7 @@ TRAIN = Train(SOURCE, RECIPE, 0)
 
 
 @dataclass(frozen=True)
-class Note(Stage):
+class Note(Stage[Mapping[str, Any]]):
     kind: ClassVar[str] = "note"
     word: str
     before: tuple[str, ...] = ()
@@ -50,14 +51,17 @@ class Note(Stage):
     def seed_of_model(self) -> int:
         return self.seed
 
-    def needs(self) -> tuple[Stage, ...]:
+    def needs(self) -> tuple[Stage[Any], ...]:
         return tuple(Note(word) for word in self.before)
 
-    def run(self, workshop: Workshop) -> Mapping[str, Any]:
-        (workshop.folder(self) / "file.txt").write_text(self.word)
+    def run(self, store: StageStore) -> Mapping[str, Any]:
+        (store.folder(self) / "file.txt").write_text(self.word)
         if self.problem:
             raise DvaeError(self.problem)
         return {"word": self.word, "number": float("nan")}
+
+    def read(self, result: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+        return result
 
 
 def quiet(sentence: str) -> None:
@@ -81,17 +85,17 @@ def test_a_stage_comes_after_what_it_needs_and_once() -> None:
 
 
 def test_a_result_is_made_once_and_kept_with_its_origin(tmp_path: Path) -> None:
-    shop = Workshop(tmp_path)
+    shop = StageStore(tmp_path)
     stage = Note("a")
     assert shop.make(stage) == {"word": "a", "number": None}
     record = shop.record(stage)
     assert record is not None
     assert record["provenance"]["versions"]["torch"] == torch.__version__
-    assert run_stages([stage], Workshop(tmp_path), quiet).found == 1
+    assert run_stages([stage], StageStore(tmp_path), quiet).found == 1
 
 
 def test_what_a_killed_stage_left_is_thrown_away(tmp_path: Path) -> None:
-    shop = Workshop(tmp_path)
+    shop = StageStore(tmp_path)
     stage = Note("a")
     (shop.folder(stage)).mkdir(parents=True)
     (shop.folder(stage) / "half.txt").write_text("half")
@@ -100,16 +104,20 @@ def test_what_a_killed_stage_left_is_thrown_away(tmp_path: Path) -> None:
     assert sorted(path.name for path in shop.folder(stage).iterdir()) == ["file.txt", "result.json"]
 
 
-def test_a_result_that_is_none_is_named(tmp_path: Path) -> None:
-    shop = Workshop(tmp_path)
+def test_a_file_that_is_no_result_is_named(tmp_path: Path) -> None:
+    shop = StageStore(tmp_path)
     shop.make(Note("a"))
     (shop.folder(Note("a")) / "result.json").write_text("[]")
     with pytest.raises(FormatError, match="remove it"):
         shop.result(Note("a"))
+    (shop.folder(TRAIN)).mkdir(parents=True)
+    (shop.folder(TRAIN) / "result.json").write_text('{"result": {"ended": 3}}')
+    with pytest.raises(FormatError, match=r"result\.ended: expected a string.*remove it"):
+        shop.result(TRAIN)
 
 
 def test_a_failure_is_noted_and_the_others_go_on(tmp_path: Path) -> None:
-    bad, shop = Note("bad", problem="no such thing"), Workshop(tmp_path)
+    bad, shop = Note("bad", problem="no such thing"), StageStore(tmp_path)
     said: list[str] = []
     outcome = run_stages([bad, Note("good")], shop, said.append)
     assert outcome.failed == {"note bad": "no such thing"}
@@ -122,46 +130,46 @@ def test_a_failure_is_noted_and_the_others_go_on(tmp_path: Path) -> None:
 
 
 def test_no_stage_begins_when_the_time_is_up(tmp_path: Path) -> None:
-    outcome = run_stages([Note("a"), Note("b")], Workshop(tmp_path, seconds=0), quiet)
+    outcome = run_stages([Note("a"), Note("b")], StageStore(tmp_path, seconds=0), quiet)
     assert (outcome.ended, outcome.made, outcome.waiting) == ("time", 0, 2)
 
 
 def test_two_processes_do_not_work_in_one_folder(tmp_path: Path) -> None:
     def again(sentence: str) -> None:
         with pytest.raises(ConfigError, match="another process"):
-            run_stages([Note("b")], Workshop(tmp_path), quiet)
+            run_stages([Note("b")], StageStore(tmp_path), quiet)
 
-    assert run_stages([Note("a")], Workshop(tmp_path), again).made == 1
-    assert run_stages([Note("b")], Workshop(tmp_path), quiet).made == 1
+    assert run_stages([Note("a")], StageStore(tmp_path), again).made == 1
+    assert run_stages([Note("b")], StageStore(tmp_path), quiet).made == 1
 
 
 def test_training_that_runs_out_of_time_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stage_store, "LEAST_SECONDS", -60.0)
-    whole = Workshop(tmp_path / "whole", progress=False)
+    monkeypatch.setattr(stage_store, "MIN_SECONDS", -60.0)
+    whole = StageStore(tmp_path / "whole", progress=False)
     whole.make(TRAIN)
     parts = 0
-    while not Workshop(tmp_path / "parts").is_done(TRAIN):
+    while not StageStore(tmp_path / "parts").is_done(TRAIN):
         parts += 1
         try:
-            Workshop(tmp_path / "parts", progress=False, seconds=0.0 if parts < 3 else None).make(TRAIN)
+            StageStore(tmp_path / "parts", progress=False, seconds=0.0 if parts < 3 else None).make(TRAIN)
         except OutOfTime:
-            assert (Workshop(tmp_path / "parts").work_folder(TRAIN) / "checkpoint.safetensors").is_file()
+            assert (StageStore(tmp_path / "parts").work_folder(TRAIN) / "checkpoint.safetensors").is_file()
     assert parts == 3
-    done = Workshop(tmp_path / "parts")
+    done = StageStore(tmp_path / "parts")
     assert not done.work_folder(TRAIN).exists()
     first, second = whole.model(TRAIN).state_dict(), done.model(TRAIN).state_dict()
     assert all(torch.equal(first[name], second[name]) for name in first)
     result = done.result(TRAIN)
     assert result is not None
-    assert (result["epochs"], result["graphs"], len(result["history"])) == (3, 54, 3)
+    assert (result.epochs, result.graphs, len(result.history)) == (3, 54, 3)
 
 
 @pytest.mark.parametrize("strategy", ["random", "evolution", "trust-region"])
 def test_a_search_that_runs_out_of_time_goes_on_where_it_was(strategy: str, tmp_path: Path) -> None:
-    def search(folder: str, most: int) -> Mapping[str, Any] | None:
+    def search(folder: str, most: int) -> SearchResult | None:
         """Stops, as for want of time, before round `most`."""
-        shop = Workshop(tmp_path / folder, progress=False)
-        shop.made(TRAIN)
+        shop = StageStore(tmp_path / folder, progress=False)
+        shop.model(TRAIN)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(searches, "_check_time", lambda shop, rounds: _stop(len(rounds) >= most))
             try:
@@ -175,8 +183,8 @@ def test_a_search_that_runs_out_of_time_goes_on_where_it_was(strategy: str, tmp_
     whole, parts = search("whole", 9), search("parts", 9)
     assert whole is not None
     assert parts is not None
-    assert whole["top"] == parts["top"]
-    assert [one["scores"] for one in whole["rounds"]] == [one["scores"] for one in parts["rounds"]]
+    assert whole.top == parts.top
+    assert [one.scores for one in whole.rounds] == [one.scores for one in parts.rounds]
 
 
 def _stop(now: bool) -> None:
@@ -185,7 +193,7 @@ def _stop(now: bool) -> None:
 
 
 def test_kept_weights_are_half_as_large_and_load_in_single_precision(tmp_path: Path) -> None:
-    shop = Workshop(tmp_path, progress=False)
+    shop = StageStore(tmp_path, progress=False)
     vae = shop.model(TRAIN)
     size = (shop.folder(TRAIN) / "model.safetensors").stat().st_size
     assert {parameter.dtype for parameter in vae.parameters()} == {torch.float32}
@@ -210,14 +218,14 @@ def test_the_surrogate_learns_the_scores_it_was_given(tmp_path: Path) -> None:
     assert 0.8 < oracle.held_out <= 1
     assert oracle.score(data.test.dags) == oracle_of(EnasTask(6), data).score(data.test.dags)
     networks = Source("asia", size=20)
-    assert oracle_of(networks.meaning(), networks.dataset(tmp_path)).facts == {"score": "BIC", "held_out": None}
+    assert oracle_of(networks.load_task(), networks.dataset(tmp_path)).facts == {"score": "BIC", "held_out": None}
 
 
 @pytest.mark.slow
 @pytest.mark.shared
 def test_on_the_papers_architectures_it_is_the_surrogate_of_the_task(shared_data: Path, tmp_path: Path) -> None:
     source, surrogate = Source("enas6"), EnasSurrogateTask()
-    oracle = oracle_of(source.meaning(), source.dataset(tmp_path))
+    oracle = oracle_of(source.load_task(), source.dataset(tmp_path))
     dags = EnasTask(6).sample(50, seed=1)
     assert oracle.score(dags) == pytest.approx(surrogate.scores(dags))
     assert oracle.held_out == pytest.approx(surrogate.held_out.r)
@@ -249,6 +257,12 @@ def test_the_quick_preset_keeps_what_makes_a_variant_one() -> None:
     assert settings.enas.recipe("dvae-original").model.noise_scale == 0.01
     assert settings.enas.recipe("pace").model.latent == settings.enas.recipe("dvae").model.latent == 24
     assert "small run" in settings.note
+
+
+def test_straight_networks_belong_to_architectures() -> None:
+    assert straight_network(EnasTask(3)).types == ("input", "conv3", "conv3", "conv3", "output")
+    with pytest.raises(TaskError, match="asia has no straight networks"):
+        straight_network(get("asia"))
 
 
 def test_parts_together_are_all_stages_and_none_is_made_twice() -> None:

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 import dvae
-from dvae.evaluation.predictivity import pearson
 from dvae.regression.features import one_hot_features
 from dvae.regression.linear import LinearModel
+from dvae.regression.metrics import pearson
 from dvae.strategies.surrogate import Process, Seen, Surrogate
 
 pytest.importorskip("botorch")

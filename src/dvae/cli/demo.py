@@ -165,7 +165,7 @@ def _print(run: Path, result: FitResult, measured: Evaluation, pictures: list[Pa
 def _searched(run: Path, vae: VAE, data: Dataset) -> dict[str, Any]:
     """The best network by each strategy, all with the same start; the exact optimum beside them."""
     from dvae.dag import DagSet
-    from dvae.reports.study_section import arrival, known_optimum
+    from dvae.reports.study_section import arrival
     from dvae.studies import search, storage_of
     from dvae.studies.storage import remove_studies
 
@@ -173,7 +173,7 @@ def _searched(run: Path, vae: VAE, data: Dataset) -> dict[str, Any]:
         remove_studies(run)
     known = data.train.dags[:KNOWN_SCORES]
     warm = DagSet.of(known, vae.task.scores(known))
-    optimum = known_optimum(vae.task)
+    optimum = vae.task.known_optimum()
     assert optimum is not None
     rows = []
     for strategy in RIVALS:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dvae.evaluation import Estimate
 
 FILE = "evaluation.json"
-SHARES = ("reconstruction", "prior")  # rows that are shares; the others are in nats
+UNITS = {"edit distance": "edits", "negative log-likelihood": "nats", "KL divergence": "nats"}  # others are shares
 
 
 def evaluate(
@@ -52,7 +52,8 @@ def estimate_words(name: str, estimate: Estimate | None) -> tuple[str, str]:
     """A number and its interval as words."""
     if estimate is None:
         return "not measured", ""
-    form = "{:.2%}" if name.startswith(SHARES) else "{:.4g} nats"
+    unit = next((unit for start, unit in UNITS.items() if name.startswith(start)), None)
+    form = "{:.2%}" if unit is None else f"{{:.4g}} {unit}"
     if estimate.low is None or estimate.high is None:
         return form.format(estimate.value), ""
     return form.format(estimate.value), f"{form.format(estimate.low)} to {form.format(estimate.high)}"

@@ -14,12 +14,12 @@ from dvae.errors import MissingError
 
 def report(
     run: Annotated[
-        Path, typer.Argument(metavar="RUN", help="A folder of `dvae train`, `dvae demo` or `dvae reproduce`.")
+        Path, typer.Argument(metavar="RUN", help="A folder written by `dvae train`, `dvae demo` or `dvae reproduce`.")
     ],
     out: Annotated[Path | None, typer.Option("--out", metavar="PAGE.html", help="Also write the page here.")] = None,
     json: options.Json = False,
 ) -> None:
-    """Write a run's report: one HTML file that needs nothing else, made from what is in the folder.
+    """Write the report of a run: one self-contained HTML page, made from what is in its folder.
 
     Try: dvae report runs/demo
     """

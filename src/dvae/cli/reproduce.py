@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from dvae.cli import answers, options
 
 if TYPE_CHECKING:
-    from dvae.paper import Outcome, Stage, Workshop
+    from dvae.paper import Outcome, Stage, StageStore
 
 INTERRUPTED = 130
 FAILED = 1
@@ -20,7 +20,9 @@ Target = Literal["table1", "table2", "table3", "bo-enas", "bo-bn", "figures", "a
 
 
 def reproduce(
-    target: Annotated[Target, typer.Argument(help="What to make; all of it, or a part.")] = "all",
+    target: Annotated[
+        Target, typer.Argument(help="What to make: everything, or one table, search or set of figures.")
+    ] = "all",
     preset: Annotated[
         Literal["paper", "quick", "tiny"],
         typer.Option(help="paper: its settings, for a GPU; quick: small, about 20 minutes on two cores."),
@@ -42,45 +44,43 @@ def reproduce(
     ] = None,
     minutes: Annotated[
         float | None,
-        typer.Option("--minutes", min=0.0, help="Stop after so long; the same command goes on later."),
+        typer.Option("--minutes", min=0.0, help="Stop after this long; the same command continues later."),
     ] = None,
     device: options.Device = "auto",
-    list_: Annotated[bool, typer.Option("--list", help="Say which stages there are and which are done.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List the stages and which of them are done.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Make the paper's tables and figures anew. Every stage is kept: kill it and start it again, it goes on.
+    """Make the paper's tables and figures. Every stage is kept: killed and started again, it continues.
 
     Try: dvae reproduce all --preset quick, then open runs/reproduce-quick/index.html
     """
-    import dvae.paper as room
+    from dvae import paper
     from dvae.files import read_json
-    from dvae.paper.fallback_data import make_architectures
     from dvae.paper.report import NUMBERS
 
     folder = run or Path("runs") / f"reproduce-{preset}"
-    enas = room.architecture_source(folder, make_architectures)
-    settings = room.preset(preset, enas, room.bayesnet_source(), seeds)
+    settings = paper.preset(preset, paper.architecture_source(folder), paper.bayesnet_source(), seeds)
     chosen = None if only is None else [name.strip() for name in only.split(",")]
-    stages = room.stages_of(target, settings, chosen, _part(part))
-    workshop = room.Workshop(
+    stages = paper.stages_of(target, settings, chosen, _part(part))
+    store = paper.StageStore(
         folder,
         device=options.available(device),
         seconds=None if minutes is None else 60 * minutes,
         progress=True,
     )
     if list_:
-        _list(workshop, stages, json)
+        _list(store, stages, json)
         return
     if settings.note:
         answers.remark(settings.note)
-    room.write_plan(folder, settings)
+    paper.write_plan(folder, settings)
     try:
-        outcome = room.run_stages(stages, workshop, answers.remark)
+        outcome = paper.run_stages(stages, store, answers.remark)
     except KeyboardInterrupt:
-        room.write_report(folder)
-        answers.remark("Interrupted; the same command goes on from here.")
+        paper.write_report(folder)
+        answers.remark("Interrupted; the same command continues from here.")
         raise typer.Exit(INTERRUPTED) from None
-    page = room.write_report(folder)
+    page = paper.write_report(folder)
     if json:
         answers.print_json(
             {"run": str(folder), "page": str(page), **_summary(outcome), "results": read_json(folder / NUMBERS)}
@@ -100,8 +100,8 @@ def _part(text: str) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
-def _list(workshop: Workshop, stages: list[Stage], json: bool) -> None:
-    rows = [(stage, workshop.is_done(stage)) for stage in stages]
+def _list(store: StageStore, stages: list[Stage[Any]], json: bool) -> None:
+    rows = [(stage, store.is_done(stage)) for stage in stages]
     if json:
         answers.print_json([{"title": s.title, "kind": s.kind, "key": s.key, "done": done} for s, done in rows])
         return
@@ -134,4 +134,4 @@ def _print(folder: Path, page: Path, outcome: Outcome) -> None:
         rows.insert(1, ("not done", "; ".join(f"{title} ({reason})" for title, reason in outcome.failed.items())))
     answers.print_table(rows, title="The time is up" if outcome.ended == "time" else "Done")
     if outcome.ended == "time":
-        answers.remark(f"Go on with the same command; what is there so far: {page}")
+        answers.remark(f"Continue with the same command; what is there so far: {page}")

@@ -1,29 +1,24 @@
 """How good a model is: functions that measure and return values."""
 
+from dvae.evaluation.closeness import Closeness, edit_distance
 from dvae.evaluation.intervals import Estimate, clustered_proportion, mean_estimate, wilson
+from dvae.evaluation.planes import Plane, principal_axes, principal_plane, random_plane
 from dvae.evaluation.predictivity import Predictivity, PredictivityRow, one_hot_predictivity, predictivity
 from dvae.evaluation.prior import PriorSamples, prior_samples
 from dvae.evaluation.reconstruction import Reconstruction, reconstruction
 from dvae.evaluation.report import CPU_TEST_LIMIT, Evaluation, evaluate
-from dvae.evaluation.smoothness import Smoothness, edit_distance, smoothness
-from dvae.evaluation.walks import (
-    Plane,
-    PrincipalPlane,
-    great_circle,
-    principal_plane,
-    random_plane,
-    typical_distance,
-)
+from dvae.evaluation.smoothness import Smoothness, smoothness
+from dvae.evaluation.walks import great_circle, typical_distance
 from dvae.regression.features import one_hot_features
 
 __all__ = [
     "CPU_TEST_LIMIT",
+    "Closeness",
     "Estimate",
     "Evaluation",
     "Plane",
     "Predictivity",
     "PredictivityRow",
-    "PrincipalPlane",
     "PriorSamples",
     "Reconstruction",
     "Smoothness",
@@ -35,6 +30,7 @@ __all__ = [
     "one_hot_features",
     "one_hot_predictivity",
     "predictivity",
+    "principal_axes",
     "principal_plane",
     "prior_samples",
     "random_plane",

@@ -36,6 +36,7 @@ class Estimate:
             check(self.low <= self.value <= self.high, f"{self.value} is not in [{self.low}, {self.high}]")
 
     def to_mapping(self) -> dict[str, object]:
+        """Plain values for JSON."""
         return {"value": self.value, "low": self.low, "high": self.high, "count": self.count}
 
 

@@ -1,4 +1,4 @@
-"""How well scores can be predicted from latent means (paper, section 4.2), and from features nobody had to learn.
+"""How well scores can be predicted from latent means (paper, section 4.2), and from features that need no learning.
 
 The table measures the regressor as much as the encoder, so the row of the latent means never stands alone: the same
 regressor, and a random forest, on plain one-hot features stand beside it. So does a linear model of the graph states,
@@ -7,35 +7,31 @@ which the latent means are a linear map of: what it predicts better, the bottlen
 
 from __future__ import annotations
 
-import importlib
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from types import ModuleType
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
 
 from dvae import provenance
 from dvae.config import check, to_mapping
-from dvae.dag import DagSet, Dataset
-from dvae.errors import DvaeError, MissingError, TaskError
-from dvae.evaluation.common import evaluation_mode, next_seed
+from dvae.dag import Dataset
+from dvae.errors import DvaeError
+from dvae.evaluation.common import evaluation_mode, read_value
+from dvae.evaluation.contenders import Contender, ScoredParts, measure, scored_parts
 from dvae.models import VAE
-from dvae.progress import progress_bar
+from dvae.regression import Regressor, forest, linear
 from dvae.regression.features import one_hot_features
-from dvae.regression.linear import LinearModel
-from dvae.tasks import BayesNetTask, Task
+from dvae.regression.forest import TREES
+from dvae.tasks import Task
 
 Preset = Literal["converged", "paper"]
 PRESETS: tuple[Preset, ...] = get_args(Preset)
 REPEATS = 10  # paper, section 4.2
 INDUCING = 500  # paper, section 4.2
-BAYESNET_TRAIN_LIMIT = 5000  # paper, appendix "SGP Training Details"
-TREES = 100
-FOREST_SEEDS = 2**32  # scikit-learn takes no larger ones
 
 LATENT, STATE, ONE_HOT = "latent means", "graph states", "one-hot"
 SPARSE_GP, LINEAR, FOREST = "sparse GP", "linear", "random forest"
@@ -43,7 +39,7 @@ SPARSE_GP, LINEAR, FOREST = "sparse GP", "linear", "random forest"
 
 @dataclass(frozen=True)
 class PredictivityRow:
-    """One regressor on one kind of features: a number for each repeat, on standardised test targets."""
+    """One regressor on one kind of features: one number per repeat, on standardised test targets."""
 
     regressor: str
     features: str
@@ -55,21 +51,31 @@ class PredictivityRow:
 
     @property
     def rmse_mean(self) -> float:
+        """Over repeats."""
         return statistics.fmean(self.rmse)
 
     @property
     def rmse_std(self) -> float | None:
+        """Over repeats; None for a single one."""
         return _deviation(self.rmse)
 
     @property
     def r_mean(self) -> float:
+        """Over repeats."""
         return statistics.fmean(self.r)
 
     @property
     def r_std(self) -> float | None:
+        """Over repeats; None for a single one."""
         return _deviation(self.r)
 
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any], where: str = "row") -> PredictivityRow:
+        """What `to_mapping` wrote."""
+        return read_value(cls, mapping, where, **{name: mapping[name]["repeats"] for name in ("rmse", "r")})
+
     def to_mapping(self) -> dict[str, object]:
+        """Plain values for JSON."""
         return {
             "regressor": self.regressor,
             "features": self.features,
@@ -112,6 +118,12 @@ class Predictivity:
             f"mean ± standard deviation over repeats."
         )
 
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any], where: str = "predictivity") -> Predictivity:
+        """What `to_mapping` wrote."""
+        rows = tuple(PredictivityRow.from_mapping(row, f"{where}.rows") for row in mapping["rows"])
+        return read_value(cls, mapping, where, rows=rows)
+
     def to_mapping(self) -> dict[str, object]:
         """Plain values for JSON."""
         facts = (
@@ -153,14 +165,14 @@ def predictivity(
     """Predicts the scores of the test part of `data` from those of the training part.
 
     Each repeat draws its own inducing points, minibatches and trees, and, with `train_limit`, its own training
-    graphs. Without a limit all are trained on, of Bayesian networks `BAYESNET_TRAIN_LIMIT`, as in the paper. Where no
-    graph has a score, the task gives them, if it can; otherwise graphs without one are left out. The same seed, sizes
-    and kind of device give the same numbers. `baselines` may be left to `one_hot_predictivity` where many models are
-    measured on the same data.
+    graphs. Without a limit the task's own holds (`predictivity_limit`: the paper's 5,000 for Bayesian networks). Where
+    no graph has a score, the task gives them, if it can; otherwise graphs without one are left out. The same seed,
+    sizes and kind of device give the same numbers. `baselines` may be left to `one_hot_predictivity` where many models
+    are measured on the same data.
     """
     protocol = _Protocol(preset, repeats, train_limit, inducing, seed)
     started = time.monotonic()
-    scored = _scored(vae.task, data)
+    scored = scored_parts(vae.task, data)
     batch = vae.task.batch([*scored.train.dags, *scored.test.dags])
     with evaluation_mode(vae):
         states = vae.graph_states(batch)
@@ -168,13 +180,13 @@ def predictivity(
     if not latents.isfinite().all():
         raise DvaeError("the model gives latents that are not finite; was its training broken off by divergence?")
     contenders = [
-        _Contender(SPARSE_GP, LATENT, latents, protocol.sparse_gp()),
-        _Contender(LINEAR, STATE, states, _linear),
+        Contender(SPARSE_GP, LATENT, latents, protocol.sparse_gp()),
+        Contender(LINEAR, STATE, states, linear.predict),
     ]
     if baselines:
         contenders += protocol.baselines(one_hot_features(batch, vae.task.num_types).to(latents.device))
     facts = {"model": vae.config.name, "provenance": provenance.record(seed, to_mapping(vae.config))}
-    return protocol.measured(vae.task, data, scored, contenders, facts, started, progress)
+    return protocol.measured(vae.task, scored, contenders, facts, started, progress)
 
 
 def one_hot_predictivity(
@@ -192,43 +204,11 @@ def one_hot_predictivity(
     """The rows of `predictivity` that need no model."""
     protocol = _Protocol(preset, repeats, train_limit, inducing, seed)
     started = time.monotonic()
-    scored = _scored(task, data)
+    scored = scored_parts(task, data)
     batch = task.batch([*scored.train.dags, *scored.test.dags])
     contenders = protocol.baselines(one_hot_features(batch, task.num_types).to(device))
     facts = {"model": "none", "provenance": provenance.record(seed)}
-    return protocol.measured(task, data, scored, contenders, facts, started, progress)
-
-
-def standardised(train: Tensor, test: Tensor) -> tuple[Tensor, Tensor]:
-    """Both by the mean and the deviation of `train` (paper, appendix "SGP Training Details")."""
-    mean, deviation = train.mean(), train.std(correction=0)
-    check(bool(deviation > 0), f"all {len(train):,} training scores are {float(mean):g}: nothing can be predicted")
-    return (train - mean) / deviation, (test - mean) / deviation
-
-
-def pearson(predictions: Tensor, truth: Tensor) -> float:
-    """Pearson's correlation coefficient; 0 where either does not vary at all."""
-    a, b = predictions - predictions.mean(), truth - truth.mean()
-    norm = float(a.norm() * b.norm())
-    return float(a @ b) / norm if norm > 0 else 0.0
-
-
-Report = Callable[[float], None]  # is told how much of a fit is done, 0 to 1
-# Training inputs and targets, test inputs, a seed, whom to tell: predictions for the test inputs.
-Regressor = Callable[[Tensor, Tensor, Tensor, int, Report], Tensor]
-
-
-class _Contender(NamedTuple):
-    regressor: str
-    features: str
-    inputs: Tensor  # train+test feature
-    predict: Regressor
-
-
-class _Scored(NamedTuple):
-    train: DagSet
-    test: DagSet
-    source: Literal["data", "task"]
+    return protocol.measured(task, scored, contenders, facts, started, progress)
 
 
 @dataclass(frozen=True)
@@ -248,41 +228,41 @@ class _Protocol:
         check(self.train_limit is None or self.train_limit >= 2, f"train_limit must be at least 2: {self.train_limit}")
 
     def sparse_gp(self) -> Regressor:
-        module = _optional("dvae.regression.sparse_gp", "gpytorch")
-        return _sparse_gp(module, module.PRESETS[self.preset], self.inducing)
+        from dvae.regression import sparse_gp
 
-    def baselines(self, one_hot: Tensor) -> list[_Contender]:
-        forest = _forest(_optional("sklearn.ensemble", "sklearn"))
+        return sparse_gp.regressor(sparse_gp.PRESETS[self.preset], self.inducing)
+
+    def baselines(self, one_hot: Tensor) -> list[Contender]:
         return [
-            _Contender(SPARSE_GP, ONE_HOT, one_hot, self.sparse_gp()),
-            _Contender(FOREST, ONE_HOT, one_hot, forest),
+            Contender(SPARSE_GP, ONE_HOT, one_hot, self.sparse_gp()),
+            Contender(FOREST, ONE_HOT, one_hot, forest.regressor()),
         ]
 
     def measured(
         self,
         task: Task,
-        data: Dataset,
-        scored: _Scored,
-        contenders: Sequence[_Contender],
+        scored: ScoredParts,
+        contenders: Sequence[Contender],
         facts: Mapping[str, Any],
         started: float,
         progress: bool | None,
     ) -> Predictivity:
+        from dvae.regression.sparse_gp import PRESETS as FITS
+
         train_size = len(scored.train)
-        limit = self.train_limit
-        if limit is None:
-            limit = BAYESNET_TRAIN_LIMIT if isinstance(task, BayesNetTask) else train_size
-        used = min(train_size, limit)
+        used = min(train_size, self.train_limit or task.predictivity_limit or train_size)
         device = contenders[0].inputs.device
         scores = torch.tensor([*scored.train.scores, *scored.test.scores], dtype=torch.float64, device=device)
-        rows = _measured(contenders, scores, train_size, used, self.repeats, self.seed, progress)
-        fit = _optional("dvae.regression.sparse_gp", "gpytorch").PRESETS[self.preset]
+        errors = measure(contenders, scores, train_size, used, self.repeats, self.seed, progress)
         return Predictivity(
             task=task.name,
-            data=data.name,
-            rows=rows,
+            data=scored.name,
+            rows=tuple(
+                PredictivityRow(contender.regressor, contender.features, rmse, r)
+                for contender, (rmse, r) in zip(contenders, errors, strict=True)
+            ),
             preset=self.preset,
-            settings=asdict(fit),
+            settings=asdict(FITS[self.preset]),
             inducing=self.inducing,
             repeats=self.repeats,
             train_graphs=used,
@@ -294,99 +274,6 @@ class _Protocol:
             seconds=time.monotonic() - started,
             **facts,
         )
-
-
-def _measured(
-    contenders: Sequence[_Contender],
-    scores: Tensor,
-    train_size: int,
-    used: int,
-    repeats: int,
-    seed: int,
-    progress: bool | None,
-) -> tuple[PredictivityRow, ...]:
-    """Every contender on the same training graphs, `repeats` times."""
-    generator = torch.Generator().manual_seed(seed)
-    errors: list[list[tuple[float, float]]] = [[] for _ in contenders]  # RMSE and r of each repeat
-    with progress_bar("predictivity", repeats * len(contenders), None, progress) as bar:
-        for repeat in range(repeats):
-            repeat_seed = next_seed(generator)
-            order = torch.randperm(train_size, generator=torch.Generator().manual_seed(repeat_seed))
-            chosen = order[:used].sort().values.to(scores.device)
-            targets, truth = standardised(scores[chosen], scores[train_size:])
-            for place, (regressor, features, inputs, predict) in enumerate(contenders):
-                before = repeat * len(contenders) + place
-
-                def report(share: float, before: int = before) -> None:
-                    bar.update(before + share - bar.done)
-
-                predictions = predict(inputs[chosen], targets.to(inputs), inputs[train_size:], repeat_seed, report)
-                predictions = predictions.to(truth)
-                rmse = float((predictions - truth).square().mean().sqrt())
-                errors[place].append((rmse, pearson(predictions, truth)))
-                bar.update(before + 1 - bar.done, last=f"{regressor} on {features}", rmse=rmse)
-    return tuple(
-        PredictivityRow(contender.regressor, contender.features, *map(tuple, zip(*pairs, strict=True)))
-        for contender, pairs in zip(contenders, errors, strict=True)
-    )
-
-
-def _linear(train: Tensor, targets: Tensor, test: Tensor, seed: int, report: Report) -> Tensor:
-    return LinearModel.fit(train.double(), targets.double()).predict(test.double())
-
-
-def _sparse_gp(module: ModuleType, fit: Any, inducing: int) -> Regressor:
-    def predict(train: Tensor, targets: Tensor, test: Tensor, seed: int, report: Report) -> Tensor:
-        generator = torch.Generator().manual_seed(seed)
-        means: Tensor = module.fit_predict(
-            fit, train, targets, test, inducing=inducing, generator=generator, report=report
-        )
-        return means
-
-    return predict
-
-
-def _forest(ensemble: ModuleType) -> Regressor:
-    def predict(train: Tensor, targets: Tensor, test: Tensor, seed: int, report: Report) -> Tensor:
-        forest = ensemble.RandomForestRegressor(TREES, random_state=seed % FOREST_SEEDS, n_jobs=torch.get_num_threads())
-        forest.fit(train.cpu().numpy(), targets.cpu().numpy())
-        forest.set_params(n_jobs=1)  # threads would add the trees up in any order
-        return torch.from_numpy(forest.predict(test.cpu().numpy())).to(targets)
-
-    return predict
-
-
-def _scored(task: Task, data: Dataset) -> _Scored:
-    """The graphs of `data` that have a score, or all of them with the task's scores where none has."""
-    if all(score is None for score in data.everything.scores):
-        try:
-            scores = task.scores(data.everything.dags)
-        except TaskError as error:
-            raise TaskError(f"{data.name}: no graph has a score to predict, and {error}") from None
-        data = Dataset(data.name, DagSet.of(data.everything.dags, scores), data.train_size)
-        scored = _Scored(data.train, data.test, "task")
-    else:
-        scored = _Scored(_with_scores(data.train), _with_scores(data.test), "data")
-    check(
-        len(scored.train) >= 2 and len(scored.test) >= 2,
-        f"{data.name}: {len(scored.train)} training and {len(scored.test)} test graphs have a score; "
-        "predicting needs at least 2 of each",
-    )
-    return scored
-
-
-def _with_scores(dags: DagSet) -> DagSet:
-    pairs = [(dag, score) for dag, score in zip(dags.dags, dags.scores, strict=True) if score is not None]
-    return DagSet(tuple(dag for dag, _ in pairs), tuple(score for _, score in pairs))
-
-
-def _optional(module: str, package: str) -> ModuleType:
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        if error.name is None or error.name.split(".")[0] not in (package, "linear_operator"):
-            raise
-        raise MissingError(f"this needs the package {package}: pip install 'dvae[search]'") from None
 
 
 def _deviation(values: Sequence[float]) -> float | None:

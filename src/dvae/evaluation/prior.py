@@ -11,7 +11,7 @@ from torch import Tensor
 
 from dvae.config import check
 from dvae.dag import Dag, DagBatch
-from dvae.evaluation.common import as_batch, block_size, evaluation_mode, next_seed
+from dvae.evaluation.common import MIN_LATENTS, as_batch, block_size, blocks, evaluation_mode, next_seed
 from dvae.evaluation.intervals import Estimate, clustered_proportion
 from dvae.models import VAE
 from dvae.progress import progress_bar
@@ -19,7 +19,7 @@ from dvae.tasks import Task
 
 PRIOR_LATENTS = 1000  # paper, section 4.1
 PRIOR_DECODINGS = 10  # paper, section 4.1
-KEYS_AT_ONCE = 16_384
+KEY_BATCH = 16_384
 
 Statistics = Literal["stored", "computed"]
 
@@ -43,6 +43,7 @@ class PriorSamples:
     statistics: Statistics  # the model's own mean and deviation of the training latents, or computed here
 
     def to_mapping(self) -> dict[str, object]:
+        """Plain values for JSON."""
         shares = {"validity": self.validity, "uniqueness": self.uniqueness, "novelty": self.novelty}
         counts = ("latents", "decodings", "valid", "distinct", "novel", "statistics")
         return {
@@ -59,12 +60,14 @@ def prior_samples(
     decodings: int = PRIOR_DECODINGS,
     seed: int = 0,
     recompute: bool = False,
+    seconds: float | None = None,
     progress: bool | None = None,
 ) -> PriorSamples:
     """Decodes z * std(Z_train) + mean(Z_train), `decodings` times each, without the help of decoding rules.
 
     Z_train are the posterior means of the training set. The model's stored statistics are used where it has
     them, unless `recompute`; where it has none they are computed from `train`, and the model stays as it is.
+    With `seconds`, as many latents are decoded as fit in that time, but at least `MIN_LATENTS`.
     """
     check(latents >= 1 and decodings >= 1, "latents and decodings must be at least 1")
     batch = as_batch(vae, train)
@@ -73,7 +76,7 @@ def prior_samples(
     counts: list[tuple[int, int]] = []  # of each latent: valid graphs, novel ones
     seen: set[Hashable] = set()
     with evaluation_mode(vae), progress_bar("prior samples", latents, "latents", progress) as bar:
-        statistics: Statistics = "computed" if recompute or not _calibrated(vae) else "stored"
+        statistics: Statistics = "computed" if recompute or not calibrated(vae) else "stored"
         if statistics == "stored":
             mean, deviation = vae.latent_mean, vae.latent_std
         else:
@@ -81,7 +84,8 @@ def prior_samples(
         noise = torch.randn(latents, len(mean), generator=generator, dtype=mean.dtype)  # as VAE.prior draws it
         points = noise.to(vae.device) * deviation + mean  # latents latent
         known = _distinct_keys(vae.task, batch)
-        for part in torch.split(points, block_size(vae, decodings)):
+        for chosen in blocks(latents, block_size(vae, decodings), seconds, MIN_LATENTS):
+            part = points[chosen]
             decoded = vae.decode_batch(part, copies=decodings, seed=next_seed(generator))
             valid = vae.task.valid(decoded)
             keys = vae.task.keys(decoded.select(valid.nonzero().squeeze(1)))
@@ -118,7 +122,7 @@ def _summary(counts: Sequence[tuple[int, int]], distinct: int, decodings: int, s
     )
 
 
-def _calibrated(vae: VAE) -> bool:
+def calibrated(vae: VAE) -> bool:
     """Whether the model knows where its training data lie; a fresh one holds exactly N(0, I)."""
     return not (bool((vae.latent_mean == 0).all()) and bool((vae.latent_std == 1).all()))
 
@@ -131,6 +135,6 @@ def _latent_statistics(vae: VAE, batch: DagBatch) -> tuple[Tensor, Tensor]:
 
 def _distinct_keys(task: Task, batch: DagBatch) -> set[Hashable]:
     keys: set[Hashable] = set()
-    for part in batch.split(KEYS_AT_ONCE):
+    for part in batch.split(KEY_BATCH):
         keys.update(task.keys(part))
     return keys

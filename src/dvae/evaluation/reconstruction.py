@@ -11,7 +11,8 @@ from torch import Tensor
 
 from dvae.config import check
 from dvae.dag import Dag, DagBatch
-from dvae.evaluation.common import as_batch, block_size, evaluation_mode, next_seed
+from dvae.evaluation.closeness import Closeness, Comparison, compared
+from dvae.evaluation.common import MIN_GRAPHS, as_batch, block_size, blocks, evaluation_mode, next_seed
 from dvae.evaluation.intervals import Estimate, clustered_proportion
 from dvae.models import VAE, Posterior
 from dvae.progress import progress_bar
@@ -31,16 +32,14 @@ class Reconstruction:
     greedy: bool
     encodings: int  # latents of each graph
     decodings: int  # of each latent
-    per_graph: tuple[float, ...]  # each graph's own share, in the order given
+    per_graph: tuple[float, ...] = ()  # each graph's own share, in the order given; not kept in files
+    closeness: Closeness | None = None  # how near the decoded graphs come, where each graph is decoded once
 
     def to_mapping(self) -> dict[str, object]:
-        return {
-            "share": self.share.to_mapping(),
-            "mode": self.mode,
-            "greedy": self.greedy,
-            "encodings": self.encodings,
-            "decodings": self.decodings,
-        }
+        """Plain values for JSON."""
+        facts = {name: getattr(self, name) for name in ("mode", "greedy", "encodings", "decodings")}
+        closeness = {} if self.closeness is None else {"closeness": self.closeness.to_mapping()}
+        return {"share": self.share.to_mapping(), **facts, **closeness}
 
 
 def reconstruction(
@@ -52,6 +51,7 @@ def reconstruction(
     seed: int = 0,
     mode: Mode = "posterior",
     greedy: bool = False,
+    seconds: float | None = None,
     progress: bool | None = None,
 ) -> Reconstruction:
     """Encodes, decodes and compares by the task's key.
@@ -59,7 +59,8 @@ def reconstruction(
     "posterior" draws `encodings` latents from q(z | G), with its own standard deviation, and decodes each
     `decodings` times: the paper's text. "mean" decodes the mean `encodings` x `decodings` times: the
     original's code. A greedy decoding is always the same, so each latent then gets one. The same seed, sizes
-    and kind of device give the same result.
+    and kind of device give the same result. With `seconds`, only as many of the first `dags` are measured as fit
+    in that time, but at least `MIN_GRAPHS`.
     """
     check(mode in ("posterior", "mean"), f"mode is 'posterior' or 'mean', not {mode!r}")
     check(encodings >= 1 and decodings >= 1, "encodings and decodings must be at least 1")
@@ -72,17 +73,22 @@ def reconstruction(
     each = encodings * decodings
     generator = torch.Generator().manual_seed(seed)
     same: list[int] = []
+    comparisons: list[Comparison] = []
     title = f"reconstruction, {mode}{', greedy' if greedy else ''}"
     with evaluation_mode(vae), progress_bar(title, len(batch), "graphs", progress) as bar:
-        for part in batch.split(block_size(vae, each)):
-            truth = part.to(vae.device)
+        for chosen in blocks(len(batch), block_size(vae, each), seconds, MIN_GRAPHS):
+            truth = batch.select(chosen).to(vae.device)
             posterior = vae.encode(truth)
             latents = posterior.mean if mode == "mean" else _draws(posterior, encodings, generator)
             decoded = vae.decode_batch(latents, greedy=greedy, copies=decodings, seed=next_seed(generator))
-            same += same_graphs(vae.task, truth, decoded).view(len(truth), each).sum(1).tolist()
+            equal = same_graphs(vae.task, truth, decoded)
+            same += equal.view(len(truth), each).sum(1).tolist()
+            if each == 1:
+                comparisons += compared(vae.task, vae.prepare(truth), decoded, equal.tolist())
             bar.update(len(truth), same=sum(same) / (each * len(same)))
     per_graph = tuple(count / each for count in same)
-    return Reconstruction(clustered_proportion(per_graph), mode, greedy, encodings, decodings, per_graph)
+    closeness = Closeness.of(comparisons) if comparisons else None
+    return Reconstruction(clustered_proportion(per_graph), mode, greedy, encodings, decodings, per_graph, closeness)
 
 
 def same_graphs(task: Task, truth: DagBatch, decoded: DagBatch) -> Tensor:

@@ -8,16 +8,18 @@ typical distance, change about as much as two training DAGs differ; what it chan
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from dvae.config import check
 from dvae.dag import Dag
-from dvae.evaluation.common import evaluation_mode
+from dvae.evaluation.closeness import edit_distance
+from dvae.evaluation.common import evaluation_mode, read_value
 from dvae.evaluation.intervals import Estimate, clustered_proportion, mean_estimate
 from dvae.evaluation.walks import typical_distance
 from dvae.models import VAE
@@ -46,7 +48,13 @@ class Smoothness:
     step: float  # in typical distances
     seed: int
 
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any], where: str = "smoothness") -> Smoothness:
+        """What `to_mapping` wrote."""
+        return read_value(cls, mapping, where)
+
     def to_mapping(self) -> dict[str, object]:
+        """Plain values for JSON."""
         estimates = {"edits": self.edits, "score": self.score, "changed": self.changed, "valid": self.valid}
         facts = ("model", "pair_edits", "distance", "starts", "steps", "step", "seed")
         return {
@@ -108,16 +116,6 @@ def smoothness(
     )
 
 
-def edit_distance(one: Dag, other: Dag) -> int:
-    """Node types and edges that differ. Nodes are matched by label where both DAGs have the same labels, each once
-    (Bayesian networks), and by position elsewhere."""
-    if len(set(one.types)) == len(one) == len(other) and set(one.types) == set(other.types):
-        return len(_named_edges(one) ^ _named_edges(other))
-    shared = min(len(one), len(other))
-    types = sum(a != b for a, b in zip(one.types, other.types, strict=False)) + max(len(one), len(other)) - shared
-    return types + len(set(one.edges) ^ set(other.edges))
-
-
 @dataclass(frozen=True)
 class _Walk:
     """Means over the steps of one walk; the score's only over steps between valid DAGs."""
@@ -162,7 +160,3 @@ def _pair_edits(dags: Sequence[Dag], generator: torch.Generator) -> float:
     other = (first + torch.randint(1, len(dags), (PAIRS,), generator=generator)) % len(dags)
     pairs = zip(first.tolist(), other.tolist(), strict=True)
     return statistics.fmean(edit_distance(dags[a], dags[b]) for a, b in pairs)
-
-
-def _named_edges(dag: Dag) -> set[tuple[object, object]]:
-    return {(dag.types[source], dag.types[target]) for source, target in dag.edges}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -36,53 +35,3 @@ def great_circle(start: Tensor, points: int = CIRCLE_POINTS, *, seed: int = 0) -
     angles = torch.arange(points, dtype=torch.float64) * (2 * math.pi / points)
     circle: Tensor = angles.cos()[:, None] * start + angles.sin()[:, None] * across
     return circle
-
-
-@dataclass(frozen=True)
-class Plane:
-    """A square of a latent space: `centre` plus steps along two orthonormal directions."""
-
-    centre: Tensor  # latent
-    first: Tensor  # latent
-    second: Tensor  # latent
-
-    def points(self, side: int, extent: float) -> Tensor:
-        """`side` x `side` latents; row by row, `first` grows along a row, `second` falls from row to row."""
-        check(side >= 2 and extent > 0, "a grid needs at least 2 points a side and a positive extent")
-        steps = torch.linspace(-extent, extent, side, dtype=torch.float64)
-        along = steps[None, :, None] * self.first + steps.flip(0)[:, None, None] * self.second
-        return (self.centre + along).flatten(0, 1)  # side*side latent
-
-
-def random_plane(vae: VAE, centre: Tensor, *, seed: int = 0) -> Plane:
-    """Two random orthogonal directions, drawn as the training latents spread: unused dimensions count little."""
-    check(vae.config.latent >= 2, "two directions need a latent space of at least 2 dimensions")
-    generator = torch.Generator().manual_seed(seed)
-    drawn = torch.randn(2, vae.config.latent, generator=generator, dtype=torch.float64)
-    drawn = drawn * vae.latent_std.double().cpu().clamp(min=1e-9)
-    first = drawn[0] / drawn[0].norm()
-    second = drawn[1] - (drawn[1] @ first) * first
-    return Plane(centre.double().cpu(), first, second / second.norm())
-
-
-@dataclass(frozen=True)
-class PrincipalPlane:
-    """The plane of the first two principal components, the share of the variance it holds, and how far data reach."""
-
-    plane: Plane
-    explained: float  # of both components together, 0 to 1
-    reach: float  # 95% of the data lie within it, along both
-
-
-def principal_plane(latents: Tensor) -> PrincipalPlane:
-    """Of training latents; each component points to where its largest entry is positive."""
-    points = latents.double().cpu()
-    check(points.dim() == 2 and len(points) >= 3 and points.shape[1] >= 2, "a plane needs 3 latents of 2 dimensions")
-    centre = points.mean(0)
-    _, scales, components = torch.linalg.svd(points - centre, full_matrices=False)
-    two = components[:2]
-    signs = two.gather(1, two.abs().argmax(1, keepdim=True)).sign()
-    two = two * signs
-    variances = scales.square()
-    reach = ((points - centre) @ two.T).abs().quantile(0.95)
-    return PrincipalPlane(Plane(centre, two[0], two[1]), float(variances[:2].sum() / variances.sum()), float(reach))

@@ -1,6 +1,6 @@
 """Pictures of values: DAGs, curves, maps of scores, as SVG or PNG."""
 
-from dvae.figures.curves import Series, read_series, save_curves, training_curves
+from dvae.figures.curves import Series, read_series, save_curves
 from dvae.figures.dags import draw_dag, draw_dags, save_dags, to_png, to_svg
 from dvae.figures.fixed import Arrange, column, ring
 from dvae.figures.layout import Box, Layout, layered
@@ -34,5 +34,4 @@ __all__ = [
     "style_of",
     "to_png",
     "to_svg",
-    "training_curves",
 ]

@@ -97,21 +97,6 @@ def read_series(path: str | Path, x: str = "epoch", columns: Sequence[str] | Non
     return [Series(name, tuple(xs), tuple(ys)) for name, (xs, ys) in points.items()]
 
 
-def training_curves(
-    metrics: str | Path | Sequence[Series],
-    path: str | Path,
-    *,
-    x: str = "epoch",
-    columns: Sequence[str] | None = None,
-    ylabel: str = "loss per graph",
-    title: str = "",
-    log: bool = False,
-) -> Path:
-    """Draw the metrics of a training run, from its CSV file or as series, to a .svg or .png file."""
-    series = read_series(metrics, x, columns) if isinstance(metrics, (str, Path)) else metrics
-    return save_curves(path, series, xlabel=x, ylabel=ylabel, title=title, log=log)
-
-
 def save_curves(
     path: str | Path, series: Sequence[Series], xlabel: str, ylabel: str, title: str = "", log: bool = False
 ) -> Path:

@@ -1,13 +1,12 @@
-"""The whole paper by one command: stages, each kept by a hash of its settings, and the report of what is there."""
+"""The whole paper by one command: stages, each kept by a hash of its settings, and a report of their results."""
 
-from dvae.paper.paper_data import architecture_source, bayesnet_source
 from dvae.paper.plan import TARGETS, stages_of
 from dvae.paper.presets import Preset, preset
 from dvae.paper.report import write_plan, write_report
 from dvae.paper.runner import Outcome, run_stages
-from dvae.paper.sources import Source
+from dvae.paper.sources import Source, architecture_source, bayesnet_source
 from dvae.paper.stage import OutOfTime, Stage
-from dvae.paper.stage_store import Workshop
+from dvae.paper.stage_store import StageStore
 
 __all__ = [
     "TARGETS",
@@ -16,7 +15,7 @@ __all__ = [
     "Preset",
     "Source",
     "Stage",
-    "Workshop",
+    "StageStore",
     "architecture_source",
     "bayesnet_source",
     "preset",

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from dvae.dag import Dag
-from dvae.evaluation import edit_distance
+from dvae.evaluation import edit_distance, published
 from dvae.figures import (
     Arrange,
     Panel,
@@ -23,12 +22,11 @@ from dvae.figures import (
     save_score_maps,
     style_of,
 )
-from dvae.paper import published
 from dvae.paper.latent_figures import Circle, Cost, Grid, Maps
 from dvae.paper.plan import RANDOM_MODEL
-from dvae.paper.searches import STRATEGY_TITLES, as_dag
-from dvae.paper.tables import SPACE_TITLES, SPACES, Results, Space
-from dvae.paper.training import TITLES, Train
+from dvae.paper.results import SPACE_TITLES, SPACES, Results, Space
+from dvae.paper.searches import STRATEGY_TITLES, Round
+from dvae.paper.training import TITLES
 from dvae.reports.document import Figure
 
 ANCHOR = "#fef3c7"  # the card of the point that a picture starts from
@@ -62,7 +60,7 @@ def search_rounds(results: Results, space: Space, folder: Path) -> Figure | None
         for strategy in size.strategies:
             if strategy == "random" and model != RANDOM_MODEL:
                 continue
-            trials = [one["rounds"] for one in results.searches(space, model, strategy) if one["rounds"]]
+            trials = [one.rounds for one in results.searches(space, model, strategy) if one.rounds]
             if trials:
                 name = f"{TITLES[model]}, {STRATEGY_TITLES.get(strategy, strategy)}"
                 means.append(_over_trials(name, [_round_means(rounds) for rounds in trials]))
@@ -82,8 +80,8 @@ def search_rounds(results: Results, space: Space, folder: Path) -> Figure | None
     landmarks = results.landmarks(space)
     if landmarks is not None:
         digits = 2 if space == "bn" else 4
-        caption += f"Best of the training data: {landmarks['best_training']:.{digits}f}"
-        caption += f"; exact optimum: {landmarks['optimum']:.2f}." if "optimum" in landmarks else "."
+        caption += f"Best of the training data: {landmarks.best_training:.{digits}f}"
+        caption += "." if landmarks.optimum is None else f"; exact optimum: {landmarks.optimum:.2f}."
     return _saved(
         folder,
         f"search_{space}",
@@ -108,7 +106,7 @@ def top_dags(results: Results, space: Space, folder: Path) -> Figure | None:
         told.append(f"{TITLES[model]}: {' and '.join(STRATEGY_TITLES.get(strategy, strategy) for strategy in used)}")
         best: dict[Dag, float] = {}
         for one in (trial for strategy in used for trial in results.searches(space, model, strategy)):
-            best.update((as_dag(item), item["score"]) for item in one["top"])
+            best.update((item.dag, item.score) for item in one.top if item.score is not None)
         chosen = sorted(best.items(), key=lambda pair: -pair[1])[:TOP]
         chosen += chosen[-1:] * (TOP - len(chosen))  # a row stays a row where fewer were found
         dags += [dag for dag, _ in chosen]
@@ -127,23 +125,24 @@ def top_dags(results: Results, space: Space, folder: Path) -> Figure | None:
 
 
 def circle(results: Results, model: str, folder: Path) -> Figure | None:
+    """DAGs along a great circle (paper, section 4.4)."""
     experiment = results.preset.enas
-    train = Train(experiment.source, experiment.recipe(model), 0)
-    found = results.workshop.result(Circle(train, experiment.scored_by, experiment.pictures.circle_points))
+    train = results.train("enas", model)
+    found = results.store.result(Circle(train, experiment.scored_by, experiment.pictures.circle_points))
     if found is None:
         return None
-    dags = [as_dag(value) for value in found["dags"]]
+    dags = found.dags
     count = len(dags)
     titles = [f"{360 * place / count:.0f}°" for place in range(count)]
-    marks = {place: INVALID for place, good in enumerate(found["valid"]) if not good} | {0: ANCHOR}
+    marks = {place: INVALID for place, good in enumerate(found.valid) if not good} | {0: ANCHOR}
     changes = sum(edit_distance(a, b) > 0 for a, b in zip(dags, dags[1:] + dags[:1], strict=True))
     return _saved(
         folder,
         f"circle_{model}",
         f"{TITLES[model]}: decoded along a great circle",
-        f"From the latent of a straight network without skips (yellow; {_came_back(dags[0], found['start'])}) once "
+        f"From the latent of a straight network without skips (yellow; {_came_back(dags[0], found.start)}) once "
         f"around the sphere, row by row, {count} points, decoded greedily. {changes} of {count} steps change the DAG, "
-        f"{_distinct(dags)} DAGs are different, {sum(found['valid'])} valid (red: not). A smooth space changes a type "
+        f"{_distinct(dags)} DAGs are different, {sum(found.valid)} valid (red: not). A smooth space changes a type "
         "or an edge at a time.",
         lambda path: save_dags(
             path, dags, titles=titles, columns=7, style=compact(style_of(dags)), marks=marks, arrange=_arranged(dags)
@@ -152,25 +151,25 @@ def circle(results: Results, model: str, folder: Path) -> Figure | None:
 
 
 def grid(results: Results, space: Space, model: str, folder: Path) -> Figure | None:
+    """DAGs on a square of the latent space (paper, appendix F)."""
     experiment = results.experiment(space)
     size = experiment.pictures
-    train = Train(experiment.source, experiment.recipe(model), 0)
-    found = results.workshop.result(Grid(train, experiment.scored_by, size.grid_side, size.grid_extent))
-    if found is None:
+    train = results.train(space, model)
+    found = results.store.result(Grid(train, experiment.scored_by, size.grid_side, size.grid_extent))
+    if found is None or found.side is None:
         return None
-    dags = [as_dag(value) for value in found["dags"]]
-    side = found["side"]
+    dags, side = found.dags, found.side
     middle = side // 2 * side + side // 2
-    marks = {place: INVALID for place, good in enumerate(found["valid"]) if not good}
+    marks = {place: INVALID for place, good in enumerate(found.valid) if not good}
     if side % 2:
         marks[middle] = ANCHOR
     return _saved(
         folder,
         f"grid_{space}_{model}",
         f"{TITLES[model]}: a plane of {SPACE_TITLES[space]}",
-        f"Around a random test DAG (yellow; {_came_back(dags[middle], found['start'])}) along two orthogonal "
-        f"directions, neighbours {found['spacing']:.2g} typical distances of two training latents apart, decoded "
-        f"greedily. {_distinct(dags)} of {len(dags)} DAGs are different, {sum(found['valid'])} valid (red: not). In a "
+        f"Around a random test DAG (yellow; {_came_back(dags[middle], found.start)}) along two orthogonal "
+        f"directions, neighbours {found.spacing:.2g} typical distances of two training latents apart, decoded "
+        f"greedily. {_distinct(dags)} of {len(dags)} DAGs are different, {sum(found.valid)} valid (red: not). In a "
         "smooth space neighbours differ little.",
         lambda path: save_dags(
             path, dags, columns=side, style=compact(style_of(dags)), marks=marks, arrange=_arranged(dags)
@@ -179,19 +178,19 @@ def grid(results: Results, space: Space, model: str, folder: Path) -> Figure | N
 
 
 def score_maps(results: Results, space: Space, folder: Path) -> Figure | None:
+    """Scores over the plane of the first two principal components (paper, section 4.4)."""
     experiment = results.experiment(space)
     panels: dict[str, list[ScoreMap]] = {"the paper's square": [], "all the data": []}
     words = []
     for model in experiment.pictures.models:
-        train = Train(experiment.source, experiment.recipe(model), 0)
-        found = results.workshop.result(Maps(train, experiment.scored_by, experiment.pictures.map_side))
+        train = results.train(space, model)
+        found = results.store.result(Maps(train, experiment.scored_by, experiment.pictures.map_side))
         if found is None:
             continue
-        for (what, maps), one in zip(panels.items(), found["maps"], strict=True):
-            rows = tuple(tuple(row) for row in one["rows"])
-            maps.append(ScoreMap(f"{TITLES[model]}, {what}", rows, one["extent"]))
+        for (what, maps), one in zip(panels.items(), found.maps, strict=True):
+            maps.append(ScoreMap(f"{TITLES[model]}, {what}", one.rows, one.extent))
         paper = f" (paper: {published.EXPLAINED[model]:.0f}%)" if space == "bn" and model in published.EXPLAINED else ""
-        words.append(f"{TITLES[model]} {100 * found['explained']:.0f}%{paper}")
+        words.append(f"{TITLES[model]} {100 * found.explained:.0f}%{paper}")
     maps = [one for row in panels.values() for one in row]
     if not maps:
         return None
@@ -207,20 +206,21 @@ def score_maps(results: Results, space: Space, folder: Path) -> Figure | None:
 
 
 def training_curves(results: Results, space: Space, folder: Path) -> Figure | None:
+    """Both losses of every model, epoch by epoch."""
     series: dict[str, list[Series]] = {"nll": [], "kl": []}
     for train, found in results.trainings(space):
-        history = found["history"]
-        if train.seed != 0 or not history:
+        if train.seed != 0 or not found.history:
             continue
-        epochs = tuple(row["epoch"] for row in history)
+        epochs = tuple(float(place) for place in range(1, len(found.history) + 1))
         for name, lines in series.items():
-            values = tuple(max(row[name], 1e-6) if row[name] is not None else float("nan") for row in history)
-            lines.append(Series(TITLES.get(train.recipe.name, train.recipe.name), epochs, values))
+            values = [row[name] for row in found.history]
+            heights = tuple(math.nan if value is None else max(value, 1e-6) for value in values)
+            lines.append(Series(train.recipe.title, epochs, heights))
     if not series["nll"]:
         return None
     panels = [
-        Panel("Reconstruction", "epoch", "nats a graph", tuple(series["nll"]), log=True),
-        Panel("KL divergence", "epoch", "nats a graph", tuple(series["kl"]), log=True),
+        Panel("Reconstruction", "epoch", "nats per graph", tuple(series["nll"]), log=True),
+        Panel("KL divergence", "epoch", "nats per graph", tuple(series["kl"]), log=True),
     ]
     return _saved(
         folder,
@@ -233,22 +233,24 @@ def training_curves(results: Results, space: Space, folder: Path) -> Figure | No
 
 
 def cost(results: Results, folder: Path) -> Figure | None:
-    found = results.workshop.result(Cost(results.preset.cost))
+    """Time per graph against the number of nodes."""
+    found = results.store.result(Cost(results.preset.cost))
     if found is None:
         return None
     panels = []
     for measured, title in (("train", "Forward and backward"), ("encode", "Encoding"), ("decode", "Decoding")):
         series = []
-        for model in dict.fromkeys(row["model"] for row in found["rows"]):
-            rows = [row for row in found["rows"] if row["model"] == model]
-            series.append(Series(TITLES[model], tuple(r["nodes"] for r in rows), tuple(r[measured] for r in rows)))
-        panels.append(Panel(title, "nodes", "milliseconds a graph", tuple(series), log=True, log_x=True))
+        for model in dict.fromkeys(row.model for row in found.rows):
+            rows = [row for row in found.rows if row.model == model]
+            times = tuple(getattr(row, measured) for row in rows)
+            series.append(Series(TITLES[model], tuple(float(row.nodes) for row in rows), times))
+        panels.append(Panel(title, "nodes", "milliseconds per graph", tuple(series), log=True, log_x=True))
     return _saved(
         folder,
         "cost",
         "Cost against size",
-        f"ENAS architectures of growing depth, hidden size {found['hidden']}, batches of {found['batch']} on "
-        f"{found['device']}, untrained weights; both axes are logarithmic. D-VAE decides every pair of nodes, D-VAE "
+        f"ENAS architectures of growing depth, hidden size {found.hidden}, batches of {found.batch} on "
+        f"{found.device}, untrained weights; both axes are logarithmic. D-VAE decides every pair of nodes, D-VAE "
         "(fast) and S-VAE write a node's edges in one step: the gap in decoding grows with the number of nodes.",
         lambda path: save_panels(path, panels, columns=3),
     )
@@ -268,8 +270,8 @@ def _score_name(space: Space) -> str:
     return "BIC" if space == "bn" else "surrogate accuracy"
 
 
-def _came_back(decoded: Dag, start: Mapping[str, Any]) -> str:
-    return "it decodes to itself" if edit_distance(decoded, as_dag(start)) == 0 else "it does not decode to itself"
+def _came_back(decoded: Dag, start: Dag) -> str:
+    return "it decodes to itself" if edit_distance(decoded, start) == 0 else "it does not decode to itself"
 
 
 def _distinct(dags: Sequence[Dag]) -> int:
@@ -281,15 +283,15 @@ def _distinct(dags: Sequence[Dag]) -> int:
     return len(different)
 
 
-def _round_means(rounds: Sequence[Mapping[str, Any]]) -> list[float]:
+def _round_means(rounds: Sequence[Round]) -> list[float]:
     """NaN for a round in which nothing new was found."""
-    return [statistics.fmean(one["scores"]) if one["scores"] else math.nan for one in rounds]
+    return [statistics.fmean(one.scores) if one.scores else math.nan for one in rounds]
 
 
-def _best_so_far(rounds: Sequence[Mapping[str, Any]]) -> list[float]:
+def _best_so_far(rounds: Sequence[Round]) -> list[float]:
     best, found = -math.inf, []
     for one in rounds:
-        best = max([best, *one["scores"]])
+        best = max([best, *one.scores])
         found.append(best if math.isfinite(best) else math.nan)
     return found
 

@@ -1,11 +1,11 @@
-"""The stages behind the pictures of latent spaces, and cost against size."""
+"""The stages behind the pictures of latent spaces, and of cost against size."""
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import torch
@@ -14,19 +14,21 @@ from torch import Tensor
 from dvae.dag import Dag, to_plain
 from dvae.errors import TaskError
 from dvae.evaluation import great_circle, principal_plane, random_plane, typical_distance
+from dvae.evaluation.common import read_value
 from dvae.evaluation.walks import CIRCLE_POINTS, PAPER_EXTENT
 from dvae.models import VAE, ModelConfig, build
 from dvae.paper.measurements import OfModel
+from dvae.paper.searches import as_dag
 from dvae.paper.sources import Oracle, Source
 from dvae.paper.stage import Result, Stage
-from dvae.paper.stage_store import Workshop
+from dvae.paper.stage_store import StageStore
 from dvae.progress import progress_bar
 from dvae.tasks import EnasTask, Task
 
 
 @dataclass(frozen=True)
 class PictureSize:
-    """How many points the pictures have; grids reach `grid_extent` typical distances to each side."""
+    """How many points the pictures have; grids extend `grid_extent` typical distances to each side."""
 
     circle_points: int = CIRCLE_POINTS
     grid_side: int = 9
@@ -48,7 +50,65 @@ class CostSize:
 
 
 @dataclass(frozen=True)
-class Circle(OfModel):
+class DecodedLatents:
+    """Greedy decodings of latents around that of `start`; invalid DAGs have no score."""
+
+    start: Dag
+    dags: tuple[Dag, ...]
+    valid: tuple[bool, ...]
+    scores: tuple[float | None, ...]
+    side: int | None = None  # of a grid
+    spacing: float | None = None  # of a grid's neighbours, in typical distances
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any], where: str) -> DecodedLatents:
+        """What a stage kept."""
+        start, dags = as_dag(mapping["start"]), tuple(map(as_dag, mapping["dags"]))
+        return read_value(cls, mapping, where, start=start, dags=dags)
+
+
+@dataclass(frozen=True)
+class MapResult:
+    """Scores over a square of a plane, rows from the top; None where a point decodes to no valid DAG."""
+
+    extent: float
+    rows: tuple[tuple[float | None, ...], ...]
+    distinct: int  # DAGs
+
+
+@dataclass(frozen=True)
+class MapsResult:
+    """The maps of a model, and how much of its latents' variance the plane holds."""
+
+    explained: float
+    score: str
+    held_out: float | None
+    maps: tuple[MapResult, ...]
+
+
+@dataclass(frozen=True)
+class CostRow:
+    """Milliseconds per graph of a model."""
+
+    model: str
+    nodes: int
+    train: float  # forward and backward
+    encode: float
+    decode: float
+
+
+@dataclass(frozen=True)
+class CostResult:
+    """What was timed, and where."""
+
+    rows: tuple[CostRow, ...]
+    device: str
+    hidden: int
+    batch: int
+
+
+@dataclass(frozen=True)
+class Circle(OfModel[DecodedLatents]):
     """DAGs along a great circle that starts at a straight network without skips (paper, section 4.4)."""
 
     kind: ClassVar[str] = "circle"
@@ -57,15 +117,18 @@ class Circle(OfModel):
     points: int = CIRCLE_POINTS
     seed: int = 0
 
-    def run(self, workshop: Workshop) -> Result:
-        vae = workshop.model(self.train)
+    def run(self, store: StageStore) -> Result:
+        vae = store.model(self.train)
         start = straight_network(vae.task)
         latents = great_circle(vae.encode([start]).mean[0], self.points, seed=self.seed)
-        return {"start": to_plain(start), **_decoded(vae, latents, workshop.oracle(self.scored_by))}
+        return {"start": to_plain(start), **_decoded(vae, latents, store.oracle(self.scored_by))}
+
+    def read(self, result: Result, where: str) -> DecodedLatents:
+        return DecodedLatents.from_mapping(result, where)
 
 
 @dataclass(frozen=True)
-class Grid(OfModel):
+class Grid(OfModel[DecodedLatents]):
     """DAGs on a square around a random test DAG's latent, along two orthogonal directions (paper, appendix F)."""
 
     kind: ClassVar[str] = "grid"
@@ -75,9 +138,9 @@ class Grid(OfModel):
     extent: float = 0.35
     seed: int = 0
 
-    def run(self, workshop: Workshop) -> Result:
-        vae = workshop.model(self.train)
-        test = workshop.data(self.train.source).test.dags
+    def run(self, store: StageStore) -> Result:
+        vae = store.model(self.train)
+        test = store.data(self.train.source).test.dags
         start = test[int(torch.randint(len(test), (), generator=torch.Generator().manual_seed(self.seed)))]
         plane = random_plane(vae, vae.encode([start]).mean[0], seed=self.seed)
         unit = typical_distance(vae)
@@ -86,12 +149,15 @@ class Grid(OfModel):
             "start": to_plain(start),
             "side": self.side,
             "spacing": 2 * self.extent / (self.side - 1),
-            **_decoded(vae, latents, workshop.oracle(self.scored_by)),
+            **_decoded(vae, latents, store.oracle(self.scored_by)),
         }
+
+    def read(self, result: Result, where: str) -> DecodedLatents:
+        return DecodedLatents.from_mapping(result, where)
 
 
 @dataclass(frozen=True)
-class Maps(OfModel):
+class Maps(OfModel[MapsResult]):
     """Scores over the plane of the first two principal components: the paper's square, and one that holds the data."""
 
     kind: ClassVar[str] = "maps"
@@ -99,21 +165,26 @@ class Maps(OfModel):
     scored_by: Source
     side: int = 60
 
-    def run(self, workshop: Workshop) -> Result:
-        vae, oracle = workshop.model(self.train), workshop.oracle(self.scored_by)
-        found = principal_plane(vae.encode(workshop.train_batch(self.train.source)).mean)
-        maps = []
-        for extent in (PAPER_EXTENT, found.reach):
-            decoded = _decoded(vae, found.plane.points(self.side, extent), oracle)
+    def run(self, store: StageStore) -> Result:
+        vae, oracle = store.model(self.train), store.oracle(self.scored_by)
+        latents = vae.encode(store.train_batch(self.train.source)).mean.double().cpu()
+        plane = principal_plane(latents)
+        maps: list[MapResult] = []
+        for extent in (PAPER_EXTENT, plane.reach(latents)):
+            decoded = _decoded(vae, plane.points(self.side, extent), oracle)
             scores = decoded["scores"]
-            rows = [scores[row * self.side : (row + 1) * self.side] for row in range(self.side)]
-            maps.append({"extent": extent, "rows": rows, "distinct": len({repr(dag) for dag in decoded["dags"]})})
-        return {"explained": found.explained, **oracle.facts, "maps": maps}
+            rows = tuple(tuple(scores[row * self.side : (row + 1) * self.side]) for row in range(self.side))
+            maps.append(MapResult(extent, rows, len({repr(dag) for dag in decoded["dags"]})))
+        explained = sum(plane.shares(latents))
+        return asdict(MapsResult(explained, oracle.name, oracle.held_out, tuple(maps)))
+
+    def read(self, result: Result, where: str) -> MapsResult:
+        return read_value(MapsResult, result, where)
 
 
 @dataclass(frozen=True)
-class Cost(Stage):
-    """Milliseconds a graph for architectures of growing depth: forward and backward, encoding, decoding."""
+class Cost(Stage[CostResult]):
+    """Times architectures of growing depth: forward and backward, encoding, decoding."""
 
     kind: ClassVar[str] = "cost"
     size: CostSize = CostSize()
@@ -127,17 +198,20 @@ class Cost(Stage):
     def slug(self) -> str:
         return f"hidden{self.size.hidden}"
 
-    def run(self, workshop: Workshop) -> Result:
-        rows: list[dict[str, Any]] = []
+    def run(self, store: StageStore) -> Result:
+        rows: list[CostRow] = []
         size = self.size
-        with progress_bar("cost against size", len(size.models) * len(size.layers), None, workshop.progress) as bar:
+        with progress_bar("cost against size", len(size.models) * len(size.layers), None, store.progress) as bar:
             for name in size.models:
                 for layers in size.layers:
-                    rows.append(self._measured(name, layers, workshop.device))
+                    rows.append(self._measured(name, layers, store.device))
                     bar.update(last=f"{name}, {layers} layers")
-        return {"rows": rows, "device": workshop.device, "hidden": size.hidden, "batch": size.batch}
+        return asdict(CostResult(tuple(rows), store.device, size.hidden, size.batch))
 
-    def _measured(self, name: str, layers: int, device: str) -> dict[str, Any]:
+    def read(self, result: Result, where: str) -> CostResult:
+        return read_value(CostResult, result, where)
+
+    def _measured(self, name: str, layers: int, device: str) -> CostRow:
         task = EnasTask(layers)
         config = ModelConfig(name=name, hidden=self.size.hidden, latent=self.size.latent)
         vae = build(name, task, config=config, seed=self.seed).to(device)
@@ -149,16 +223,16 @@ class Cost(Stage):
             vae.zero_grad(set_to_none=True)
             vae(batch, noise).nll.sum().backward()
 
-        return {
-            "model": name,
-            "nodes": task.max_nodes,
-            "train": self._milliseconds(train, device),
-            "encode": self._milliseconds(lambda: vae.encode(batch), device),
-            "decode": self._milliseconds(lambda: vae.decode_batch(latents, seed=self.seed), device),
-        }
+        return CostRow(
+            model=name,
+            nodes=task.max_nodes,
+            train=self._milliseconds(train, device),
+            encode=self._milliseconds(lambda: vae.encode(batch), device),
+            decode=self._milliseconds(lambda: vae.decode_batch(latents, seed=self.seed), device),
+        )
 
     def _milliseconds(self, work: Callable[[], object], device: str) -> float:
-        """Of one graph: the median over the repeats, after one that warms up."""
+        """Per graph: the median over the repeats, after one that warms up."""
         seconds = []
         for repeat in range(self.size.repeats + 1):
             started = time.perf_counter()
@@ -171,11 +245,12 @@ class Cost(Stage):
 
 
 def straight_network(task: Task) -> Dag:
-    """Layers of one kind in a row, no skips."""
-    if not isinstance(task, EnasTask):
-        raise TaskError(f"{task.name} has no straight networks; they are of ENAS spaces")
-    types = ("input", *["conv3"] * task.layers, "output")
-    return Dag(types, tuple((node, node + 1) for node in range(len(types) - 1)))
+    """Layers of one kind in a row, without skips."""
+    types = ("input", *["conv3"] * (task.max_nodes - 2), "output")
+    dag = Dag(types, tuple((node, node + 1) for node in range(len(types) - 1)))
+    if not task.is_valid(dag):
+        raise TaskError(f"{task.name} has no straight networks; they belong to ENAS spaces")
+    return dag
 
 
 def _decoded(vae: VAE, latents: Tensor, oracle: Oracle) -> dict[str, Any]:

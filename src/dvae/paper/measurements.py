@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
-from dvae.evaluation import evaluate, one_hot_predictivity, predictivity, smoothness
+from dvae.evaluation import (
+    Evaluation,
+    Predictivity,
+    Smoothness,
+    evaluate,
+    one_hot_predictivity,
+    predictivity,
+    smoothness,
+)
 from dvae.paper.sources import Source
 from dvae.paper.stage import Result, Stage
-from dvae.paper.stage_store import Workshop
+from dvae.paper.stage_store import StageStore
 from dvae.paper.training import Train
 
 Fit = Literal["paper", "converged"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -28,7 +37,7 @@ class EvaluationSize:
 
 @dataclass(frozen=True)
 class PredictionSize:
-    """How much of Table 2's protocol is done; None trains on all, of Bayesian networks on 5,000."""
+    """How much of Table 2's protocol is done; None trains on all graphs, or on 5,000 Bayesian networks."""
 
     repeats: int = 10
     train_limit: int | None = None
@@ -37,7 +46,7 @@ class PredictionSize:
 
 @dataclass(frozen=True)
 class WalkSize:
-    """How many walks smoothness is measured on."""
+    """The walks that smoothness is measured on."""
 
     starts: int = 500
     steps: int = 10
@@ -45,8 +54,8 @@ class WalkSize:
 
 
 @dataclass(frozen=True)
-class OfModel(Stage):
-    """A stage that looks at a trained model."""
+class OfModel(Stage[T]):
+    """A stage that measures a trained model."""
 
     train: Train
     what: ClassVar[str]
@@ -63,22 +72,24 @@ class OfModel(Stage):
     def seed_of_model(self) -> int:
         return self.train.seed
 
-    def needs(self) -> tuple[Stage, ...]:
+    def needs(self) -> tuple[Stage[Any], ...]:
         return (self.train,)
 
 
 @dataclass(frozen=True)
-class Evaluate(OfModel):
+class Evaluate(OfModel[Evaluation]):
+    """Measures Table 1 for a trained model."""
+
     kind: ClassVar[str] = "evaluate"
     what: ClassVar[str] = "reconstruction and prior"
     size: EvaluationSize = EvaluationSize()
     seed: int = 0
 
-    def run(self, workshop: Workshop) -> Result:
+    def run(self, store: StageStore) -> Result:
         size = self.size
-        data = workshop.data(self.train.source)
+        data = store.data(self.train.source)
         measured = evaluate(
-            workshop.model(self.train),
+            store.model(self.train),
             data,
             test_limit=len(data.test) if size.test_limit is None else size.test_limit,
             encodings=size.encodings,
@@ -87,13 +98,18 @@ class Evaluate(OfModel):
             prior_decodings=size.prior_decodings,
             recompute=True,  # the kept statistics went through half precision
             seed=self.seed,
-            progress=workshop.progress,
+            progress=store.progress,
         )
         return measured.to_mapping()
 
+    def read(self, result: Result, where: str) -> Evaluation:
+        return Evaluation.from_mapping(result, where)
+
 
 @dataclass(frozen=True)
-class Predict(OfModel):
+class Predict(OfModel[Predictivity]):
+    """Measures Table 2 for a trained model."""
+
     kind: ClassVar[str] = "predict"
     what: ClassVar[str] = "scores from latents"
     fit: Fit = "converged"
@@ -104,24 +120,27 @@ class Predict(OfModel):
     def slug(self) -> str:
         return f"{self.train.slug}-{self.fit}"
 
-    def run(self, workshop: Workshop) -> Result:
+    def run(self, store: StageStore) -> Result:
         size = self.size
         measured = predictivity(
-            workshop.model(self.train),
-            workshop.data(self.train.source),
+            store.model(self.train),
+            store.data(self.train.source),
             preset=self.fit,
             repeats=size.repeats,
             train_limit=size.train_limit,
             inducing=size.inducing,
             seed=self.seed,
-            progress=workshop.progress,
+            progress=store.progress,
             baselines=False,
         )
         return measured.to_mapping()
 
+    def read(self, result: Result, where: str) -> Predictivity:
+        return Predictivity.from_mapping(result, where)
+
 
 @dataclass(frozen=True)
-class Baselines(Stage):
+class Baselines(Stage[Predictivity]):
     """What needs no model: the same regressor, and a random forest, on plain one-hot features."""
 
     kind: ClassVar[str] = "baselines"
@@ -138,35 +157,40 @@ class Baselines(Stage):
     def slug(self) -> str:
         return f"{self.source.task}-{self.fit}"
 
-    def run(self, workshop: Workshop) -> Result:
+    def run(self, store: StageStore) -> Result:
         size = self.size
         measured = one_hot_predictivity(
-            workshop.task(self.source),
-            workshop.data(self.source),
+            store.task(self.source),
+            store.data(self.source),
             preset=self.fit,
             repeats=size.repeats,
             train_limit=size.train_limit,
             inducing=size.inducing,
             seed=self.seed,
-            progress=workshop.progress,
-            device=workshop.device,
+            progress=store.progress,
+            device=store.device,
         )
         return measured.to_mapping()
 
+    def read(self, result: Result, where: str) -> Predictivity:
+        return Predictivity.from_mapping(result, where)
+
 
 @dataclass(frozen=True)
-class Smooth(OfModel):
+class Smooth(OfModel[Smoothness]):
+    """Measures how far DAGs and scores move with their latents."""
+
     kind: ClassVar[str] = "smoothness"
     what: ClassVar[str] = "smoothness"
     scored_by: Source
     size: WalkSize = WalkSize()
     seed: int = 0
 
-    def run(self, workshop: Workshop) -> Result:
-        data, oracle = workshop.data(self.train.source), workshop.oracle(self.scored_by)
+    def run(self, store: StageStore) -> Result:
+        data, oracle = store.data(self.train.source), store.oracle(self.scored_by)
         scores = [score for score in data.train.scores if score is not None]
         measured = smoothness(
-            workshop.model(self.train),
+            store.model(self.train),
             data.test.dags,
             score=oracle.score,
             deviation=statistics.pstdev(scores),
@@ -174,6 +198,9 @@ class Smooth(OfModel):
             steps=self.size.steps,
             step=self.size.step,
             seed=self.seed,
-            progress=workshop.progress,
+            progress=store.progress,
         )
         return {**measured.to_mapping(), "score_of": oracle.facts}
+
+    def read(self, result: Result, where: str) -> Smoothness:
+        return Smoothness.from_mapping(result, where)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 from dvae.config import check
 from dvae.errors import ConfigError
@@ -21,12 +22,12 @@ RANDOM_MODEL = "dvae"  # random search is done in the paper's latent space only
 
 def stages_of(
     target: str, preset: Preset, only: Collection[str] | None = None, part: tuple[int, int] = (1, 1)
-) -> list[Stage]:
+) -> list[Stage[Any]]:
     """The stages of a target, in the order in which they are best made.
 
-    `only` keeps those of some models, with all that they need; `part` (number, of how many) a share of them, so that
-    several machines can make them side by side. What needs the same training stays together, so that nothing is made
-    twice; searches alone are dealt out one by one, and each machine trains, or is given, the model that it searches.
+    `only` keeps those of some models, with all that they need; `part` (number, of how many) keeps a share of them, so
+    that several machines can work side by side. What needs the same training stays together, so that nothing is made
+    twice; only searches are dealt out one by one, and each machine trains, or is given, the model that it searches.
     """
     makers = {
         "table1": table1,
@@ -46,7 +47,7 @@ def stages_of(
     return _part_of(with_needs(stages), part, apart=target.startswith("bo-"))
 
 
-def _part_of(stages: list[Stage], part: tuple[int, int], apart: bool) -> list[Stage]:
+def _part_of(stages: list[Stage[Any]], part: tuple[int, int], apart: bool) -> list[Stage[Any]]:
     number, parts = part
     check(1 <= number <= parts, f"there is no part {number} of {parts}")
     group_of = {stage: stage if apart else next(iter(stage.needs()), stage) for stage in stages}
@@ -57,7 +58,8 @@ def _part_of(stages: list[Stage], part: tuple[int, int], apart: bool) -> list[St
     return with_needs([stage for stage in stages if group_of[stage] in chosen])
 
 
-def table1(preset: Preset) -> list[Stage]:
+def table1(preset: Preset) -> list[Stage[Any]]:
+    """Reconstruction and prior samples of every model."""
     return [
         Evaluate(train, experiment.evaluation)
         for experiment in (preset.enas, preset.bn)
@@ -67,8 +69,9 @@ def table1(preset: Preset) -> list[Stage]:
     ]
 
 
-def table2(preset: Preset) -> list[Stage]:
-    stages: list[Stage] = []
+def table2(preset: Preset) -> list[Stage[Any]]:
+    """Predictivity of every model, and of plain features."""
+    stages: list[Stage[Any]] = []
     for experiment in (preset.enas, preset.bn):
         stages += [Baselines(experiment.source, fit, experiment.prediction) for fit in preset.fits]
         stages += [
@@ -81,8 +84,9 @@ def table2(preset: Preset) -> list[Stage]:
     return stages
 
 
-def table3(preset: Preset) -> list[Stage]:
-    stages: list[Stage] = []
+def table3(preset: Preset) -> list[Stage[Any]]:
+    """Both, of D-VAE's variants."""
+    stages: list[Stage[Any]] = []
     for name in ABLATIONS:
         for train in trainings(preset, preset.enas, preset.enas.recipe(name)):
             stages.append(Evaluate(train, preset.enas.evaluation))
@@ -90,9 +94,10 @@ def table3(preset: Preset) -> list[Stage]:
     return stages
 
 
-def searches(experiment: Experiment) -> list[Stage]:
+def searches(experiment: Experiment) -> list[Stage[Any]]:
+    """All trials of all strategies, and scores to compare them with."""
     size = experiment.search
-    stages: list[Stage] = [Landmarks(experiment.source)]
+    stages: list[Stage[Any]] = [Landmarks(experiment.source)]
     for name in size.models:
         train = Train(experiment.source, experiment.recipe(name), 0)
         strategies = [one for one in size.strategies if one != "random" or name == RANDOM_MODEL]
@@ -100,8 +105,9 @@ def searches(experiment: Experiment) -> list[Stage]:
     return stages
 
 
-def figures(preset: Preset) -> list[Stage]:
-    stages: list[Stage] = [Cost(preset.cost)]
+def figures(preset: Preset) -> list[Stage[Any]]:
+    """What the pictures show."""
+    stages: list[Stage[Any]] = [Cost(preset.cost)]
     for experiment in (preset.enas, preset.bn):
         size, scored_by = experiment.pictures, experiment.scored_by
         for name in size.models:
@@ -115,12 +121,12 @@ def figures(preset: Preset) -> list[Stage]:
 
 
 def trainings(preset: Preset, experiment: Experiment, recipe: Recipe) -> Sequence[Train]:
+    """One training per seed."""
     return [Train(experiment.source, recipe, seed) for seed in range(preset.seeds)]
 
 
-def names_of(stage: Stage) -> set[str]:
-    """What a stage can be chosen by: the recipe it is about, alone or with its task, or its kind where it is about no
-    single model."""
+def names_of(stage: Stage[Any]) -> set[str]:
+    """What a stage can be chosen by: its recipe, alone or with its task, or its kind where it belongs to no model."""
     train = stage if isinstance(stage, Train) else getattr(stage, "train", None)
     if not isinstance(train, Train):
         return {stage.kind}

@@ -1,4 +1,4 @@
-"""How much of the paper is done: all of it, for a GPU, or little, for two cores and twenty minutes."""
+"""How much of the paper is done: all of it, on a GPU, or a little, on two cores in twenty minutes."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ class Experiment:
     walks: WalkSize
 
     def recipe(self, name: str) -> Recipe:
+        """The recipe of this name."""
         return next(recipe for recipe in self.recipes if recipe.name == name)
 
 
 @dataclass(frozen=True)
 class Preset:
-    """All that a reproduction depends on, but the device. `note` is said wherever its numbers are shown."""
+    """All that a reproduction depends on, except the device. `note` is shown wherever its numbers are."""
 
     name: str
     note: str
@@ -90,7 +91,7 @@ PAPER_BN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 def _recipes(
     table: dict[str, tuple[dict[str, Any], dict[str, Any]]], model: dict[str, Any], training: dict[str, Any]
 ) -> tuple[Recipe, ...]:
-    """The table's models; `model` and `training` hold for all, the table's own words go first."""
+    """The table's models; `model` and `training` hold for all, unless the table says otherwise."""
     return tuple(
         Recipe(name, model_config(**{"name": name, **model, **own}), TrainingConfig(**{**training, **own_training}))
         for name, (own, own_training) in table.items()

@@ -12,15 +12,14 @@ from dvae.errors import MissingError
 from dvae.files import read_json, write_json, write_text
 from dvae.models.migration import current
 from dvae.paper.figures import figures
-from dvae.paper.paper_data import ARCHITECTURES
 from dvae.paper.plan import stages_of
 from dvae.paper.presets import Preset
+from dvae.paper.results import SPACES, Results
 from dvae.paper.runner import failures
+from dvae.paper.sources import ARCHITECTURES
 from dvae.paper.stage import Stage
-from dvae.paper.stage_store import Workshop
+from dvae.paper.stage_store import StageStore
 from dvae.paper.tables import (
-    SPACES,
-    Results,
     search_table,
     smoothness_table,
     table1,
@@ -35,7 +34,7 @@ from dvae.reports.numbers import time_words
 
 PLAN = "plan.json"
 PAGE, TEXT, NUMBERS, PICTURES = "index.html", "report.md", "results.json", "figures"
-MOST_LISTED = 40
+MAX_LISTED = 40
 
 
 def write_plan(run: Path, preset: Preset) -> None:
@@ -44,6 +43,7 @@ def write_plan(run: Path, preset: Preset) -> None:
 
 
 def read_plan(run: Path) -> Preset:
+    """What the run is."""
     path = run / PLAN
     if not path.is_file():
         raise MissingError(f"{run} holds no reproduction ({PLAN} is not there); make one with: dvae reproduce")
@@ -55,20 +55,20 @@ def read_plan(run: Path) -> Preset:
 def write_report(run: Path) -> Path:
     """index.html, report.md, results.json and the figures, from what is in the folder; returns the page."""
     preset = read_plan(run)
-    workshop = Workshop(run)
-    document = reproduction(workshop, preset)
-    write_json(run / NUMBERS, numbers(workshop, preset))
+    store = StageStore(run)
+    document = reproduction(store, preset)
+    write_json(run / NUMBERS, numbers(store, preset))
     write_text(run / TEXT, to_markdown(document, run))
     write_text(run / PAGE, to_html(document))
     return run / PAGE
 
 
-def numbers(workshop: Workshop, preset: Preset) -> dict[str, Any]:
+def numbers(store: StageStore, preset: Preset) -> dict[str, Any]:
     """Every result by the title of its stage, as it was measured, without the curves of training."""
     stages = stages_of("all", preset)
     found: dict[str, Any] = {}
     for stage in stages:
-        record = workshop.record(stage)
+        record = store.record(stage)
         if record is not None:
             result = {key: value for key, value in record["result"].items() if key not in ("history", "provenance")}
             if stage.kind in ("circle", "grid", "maps"):
@@ -79,15 +79,16 @@ def numbers(workshop: Workshop, preset: Preset) -> dict[str, Any]:
         "note": preset.note,
         "done": len(found),
         "planned": len(stages),
-        "failed": failures(workshop),
+        "failed": failures(store),
         "stages": found,
     }
 
 
-def reproduction(workshop: Workshop, preset: Preset) -> Document:
-    results = Results(workshop, preset)
+def reproduction(store: StageStore, preset: Preset) -> Document:
+    """The report as a value; its figures are written to the run's folder."""
+    results = Results(store, preset)
     stages = stages_of("all", preset)
-    drawn = {figure.svg.stem: figure for figure in figures(results, workshop.root / PICTURES)}
+    drawn = {figure.svg.stem: figure for figure in figures(results, store.root / PICTURES)}
     blocks: list[Block] = []
     if preset.note:
         blocks.append(Paragraph(preset.note, warning=True))
@@ -115,8 +116,8 @@ def reproduction(workshop: Workshop, preset: Preset) -> Document:
     blocks.append(Heading("Training and cost"))
     blocks += _tables([time_table(results)])
     blocks += [figure for name, figure in drawn.items() if name.startswith(("training", "cost"))]
-    blocks += _missing(workshop, stages)
-    blocks += _made_by(workshop, preset, stages)
+    blocks += _missing(store, stages)
+    blocks += _made_by(store, preset, stages)
     return Document(f"The paper's experiments, preset {preset.name}", tuple(blocks))
 
 
@@ -150,10 +151,10 @@ def _data_lines(preset: Preset) -> list[str]:
     ]
 
 
-def _missing(workshop: Workshop, stages: list[Stage]) -> list[Block]:
+def _missing(store: StageStore, stages: list[Stage[Any]]) -> list[Block]:
     """What a full run would have and this one has not, and why."""
-    reasons = failures(workshop)
-    waiting = [stage for stage in stages if not workshop.is_done(stage)]
+    reasons = failures(store)
+    waiting = [stage for stage in stages if not store.is_done(stage)]
     blocks: list[Block] = [Heading("What is not here")]
     failed = [f"{stage.title}: {reasons[stage.title]}" for stage in waiting if stage.title in reasons]
     open_ones = [stage.title for stage in waiting if stage.title not in reasons]
@@ -173,13 +174,13 @@ def _missing(workshop: Workshop, stages: list[Stage]) -> list[Block]:
 
 
 def _listed(lines: list[str]) -> tuple[str, ...]:
-    more = len(lines) - MOST_LISTED
-    return (*lines[:MOST_LISTED], f"and {more} more") if more > 0 else tuple(lines)
+    more = len(lines) - MAX_LISTED
+    return (*lines[:MAX_LISTED], f"and {more} more") if more > 0 else tuple(lines)
 
 
-def _made_by(workshop: Workshop, preset: Preset, stages: list[Stage]) -> list[Block]:
+def _made_by(store: StageStore, preset: Preset, stages: list[Stage[Any]]) -> list[Block]:
     """Machines, versions, dates, wall times and the command."""
-    records = [record for stage in stages if (record := workshop.record(stage)) is not None]
+    records = [record for stage in stages if (record := store.record(stage)) is not None]
     machines: Counter[str] = Counter()
     seconds: Counter[str] = Counter()
     commits: dict[str, None] = {}

@@ -1,4 +1,4 @@
-"""Stage after stage, until all are done or the time is up."""
+"""Makes stage after stage, until all are done or the time is up."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from dvae.errors import ConfigError, DvaeError
 from dvae.files import read_json, write_json
 from dvae.paper.stage import OutOfTime, Stage
-from dvae.paper.stage_store import Workshop
+from dvae.paper.stage_store import StageStore
 
 FAILURES, LOCK = "failed.json", ".lock"
 Tell = Callable[[str], None]
@@ -31,25 +31,28 @@ class Outcome:
 
     @property
     def waiting(self) -> int:
+        """Stages that are still to be made."""
         return self.total - self.made - self.found - len(self.failed)
 
 
-def run_stages(stages: Sequence[Stage], workshop: Workshop, tell: Tell) -> Outcome:
-    """Makes the stages that have no result yet. One that fails is noted, with its reason, and the others go on; what
-    needs it fails, too. The notes lie in the folder, for the report."""
-    with _alone(workshop.root):
-        return _run_stages(stages, workshop, tell)
+def run_stages(stages: Sequence[Stage[Any]], store: StageStore, tell: Tell) -> Outcome:
+    """Makes the stages that have no result yet.
+
+    One that fails is noted with its reason, for the report, and the others continue; what needs it fails, too.
+    """
+    with _locked(store.root):
+        return _run_stages(stages, store, tell)
 
 
-def _run_stages(stages: Sequence[Stage], workshop: Workshop, tell: Tell) -> Outcome:
+def _run_stages(stages: Sequence[Stage[Any]], store: StageStore, tell: Tell) -> Outcome:
     started = time.monotonic()
-    known = failures(workshop)
+    known = failures(store)
     made = found = 0
-    failed: dict[Stage, str] = {}
+    failed: dict[Stage[Any], str] = {}
     ended: Literal["done", "time"] = "done"
     for number, stage in enumerate(stages, start=1):
         place = f"[{number}/{len(stages)}]"
-        if workshop.is_done(stage):
+        if store.is_done(stage):
             found += 1
             known.pop(stage.title, None)
             continue
@@ -61,7 +64,7 @@ def _run_stages(stages: Sequence[Stage], workshop: Workshop, tell: Tell) -> Outc
         tell(f"{place} {stage.title} ...")
         began = time.monotonic()
         try:
-            workshop.make(stage)
+            store.make(stage)
         except OutOfTime as error:
             tell(f"{place} stopped: {error}")
             ended = "time"
@@ -74,16 +77,16 @@ def _run_stages(stages: Sequence[Stage], workshop: Workshop, tell: Tell) -> Outc
             known.pop(stage.title, None)
             tell(f"{place} done in {time.monotonic() - began:.1f} s")
     reasons = {stage.title: reason for stage, reason in failed.items()}
-    write_json(workshop.root / FAILURES, known | reasons)
+    write_json(store.root / FAILURES, known | reasons)
     return Outcome(ended, len(stages), made, found, reasons, time.monotonic() - started)
 
 
 @contextlib.contextmanager
-def _alone(run: Path) -> Iterator[None]:
-    """No other process works in the folder; the system lets go of it when this one ends, however it ends."""
+def _locked(run: Path) -> Iterator[None]:
+    """Keeps other processes out of the folder; the system releases the lock however this one ends."""
     try:
         import fcntl
-    except ImportError:  # not a Unix system: then it is left to the user
+    except ImportError:  # not a Unix system: it is left to the user
         yield
         return
     run.mkdir(parents=True, exist_ok=True)
@@ -91,13 +94,13 @@ def _alone(run: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise ConfigError(f"another process works in {run}; wait for it, or give another --run") from None
+            raise ConfigError(f"another process is working in {run}; wait for it, or choose another --run") from None
         yield
 
 
-def failures(workshop: Workshop) -> dict[str, str]:
+def failures(store: StageStore) -> dict[str, str]:
     """Why stages could not be made, by title."""
-    path = workshop.root / FAILURES
+    path = store.root / FAILURES
     if not path.is_file():
         return {}
     notes = read_json(path)

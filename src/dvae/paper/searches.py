@@ -1,4 +1,4 @@
-"""The stages of Bayesian optimisation: one trial each, so that many short runs add up to the paper's ten."""
+"""The stages of Bayesian optimisation: one trial each, so that short runs add up to the paper's ten trials."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from typing import Any, ClassVar
 
 import torch
 
+from dvae.bayesnet.scores import NetworkScores
 from dvae.bayesnet.structure import exact_optimum
+from dvae.bayesnet.tables import load_table, table_of
 from dvae.config import check
 from dvae.dag import Dag, Dataset, ScoredDag, to_plain
 from dvae.errors import DvaeError
+from dvae.evaluation.common import read_value
 from dvae.files import read_json, write_json
 from dvae.paper.measurements import OfModel
 from dvae.paper.sources import Oracle, Source
 from dvae.paper.stage import OutOfTime, Result, Stage
-from dvae.paper.stage_store import Workshop
+from dvae.paper.stage_store import StageStore
 from dvae.paper.training import Train
 from dvae.strategies.paper import PaperSearch, PaperSearchConfig
 from dvae.studies import MemoryLedger, Outcome, Study, search
 from dvae.studies.study import STATE
-from dvae.tasks import BayesNetTask
 
 KEPT_ROUNDS = "rounds.json"
 KEPT = 15  # the paper fully trains its 15 best architectures
@@ -60,7 +62,36 @@ class SearchSize:
 
 
 @dataclass(frozen=True)
-class Search(OfModel):
+class Round:
+    """The scores of one round, and how long it took."""
+
+    scores: tuple[float, ...]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What one trial found."""
+
+    score: str  # what kind of score
+    held_out: float | None  # of a surrogate: the correlation with true scores
+    best_warm: float | None  # the best score known before
+    rounds: tuple[Round, ...]
+    top: tuple[ScoredDag, ...]  # the best DAGs, best first
+
+    @property
+    def best(self) -> float | None:
+        """The best score found."""
+        return self.top[0].score if self.top else None
+
+    @property
+    def evaluations(self) -> int:
+        """How many DAGs were scored."""
+        return sum(len(one.scores) for one in self.rounds)
+
+
+@dataclass(frozen=True)
+class Search(OfModel[SearchResult]):
     """One trial. No DAG is scored twice, and none of the training data again: every evaluation is a new DAG."""
 
     kind: ClassVar[str] = "search"
@@ -85,7 +116,7 @@ class Search(OfModel):
     def seed_of_model(self) -> int:
         return self.trial
 
-    def run(self, workshop: Workshop) -> Result:
+    def run(self, workshop: StageStore) -> Result:
         oracle = workshop.oracle(self.scored_by)
         warm = warm_start(workshop.data(self.train.source), self.warm, self.trial)
         rounds = self._searched(workshop, oracle, warm)
@@ -98,7 +129,11 @@ class Search(OfModel):
             "top": [{"score": score, **dag} for score, dag in found[:KEPT]],
         }
 
-    def _searched(self, workshop: Workshop, oracle: Oracle, warm: list[ScoredDag]) -> list[dict[str, Any]]:
+    def read(self, result: Result, where: str) -> SearchResult:
+        top = tuple(ScoredDag(as_dag(item), item["score"]) for item in result["top"])
+        return read_value(SearchResult, result, where, top=top)
+
+    def _searched(self, workshop: StageStore, oracle: Oracle, warm: list[ScoredDag]) -> list[dict[str, Any]]:
         """The rounds of the search; they are kept as they are made, for another attempt to go on."""
         kept = workshop.work_folder(self) / KEPT_ROUNDS
         ledger = MemoryLedger()
@@ -154,7 +189,7 @@ def _resumed(ledger: MemoryLedger, path: Path) -> list[dict[str, Any]]:
     return list(known["rounds"])
 
 
-def _check_time(workshop: Workshop, rounds: Sequence[Mapping[str, Any]]) -> None:
+def _check_time(workshop: StageStore, rounds: Sequence[Mapping[str, Any]]) -> None:
     """Stops before a round that would take longer than there is time."""
     left = workshop.seconds_left()
     longest = max((one["seconds"] for one in rounds), default=0.0)
@@ -163,9 +198,24 @@ def _check_time(workshop: Workshop, rounds: Sequence[Mapping[str, Any]]) -> None
 
 
 @dataclass(frozen=True)
-class Landmarks(Stage):
-    """Scores to compare a search with: the best and the spread of the training data and, where they are known, the true
-    network's and the exact optimum."""
+class LandmarkScores:
+    """Scores to compare a search with; those of Bayesian networks alone may be None."""
+
+    data: str
+    train: int
+    test: int
+    best_training: float
+    mean_training: float
+    deviation_training: float
+    optimum: float | None = None
+    optimum_dag: Dag | None = None
+    true_network: float | None = None
+
+
+@dataclass(frozen=True)
+class Landmarks(Stage[LandmarkScores]):
+    """Finds the best and the spread of the training scores and, of Bayesian networks, the true network's score and the
+    exact optimum."""
 
     kind: ClassVar[str] = "landmarks"
     source: Source
@@ -178,8 +228,8 @@ class Landmarks(Stage):
     def slug(self) -> str:
         return self.source.task
 
-    def run(self, workshop: Workshop) -> Result:
-        task, data = workshop.task(self.source), workshop.data(self.source)
+    def run(self, store: StageStore) -> Result:
+        data = store.data(self.source)
         scores = [score for score in data.train.scores if score is not None]
         found: dict[str, Any] = {
             "data": data.name,
@@ -189,12 +239,18 @@ class Landmarks(Stage):
             "mean_training": statistics.fmean(scores),
             "deviation_training": statistics.pstdev(scores),
         }
-        if isinstance(task, BayesNetTask):
-            optimum = exact_optimum(task.network_scores)
+        table = table_of(self.source.task)
+        if table is not None:
+            networks = NetworkScores(load_table(table))
+            optimum = exact_optimum(networks)
             found |= {"optimum": optimum.score, "optimum_dag": to_plain(optimum.dag)}
-            if set(task.variables) == set(ASIA_NETWORK.types):
-                found["true_network"] = task.score(ASIA_NETWORK)
+            if set(networks.names) == set(ASIA_NETWORK.types):
+                found["true_network"] = store.task(self.source).score(ASIA_NETWORK)
         return found
+
+    def read(self, result: Result, where: str) -> LandmarkScores:
+        dag = result.get("optimum_dag")
+        return read_value(LandmarkScores, result, where, optimum_dag=None if dag is None else as_dag(dag))
 
 
 def warm_start(data: Dataset, count: int | None, seed: int) -> list[ScoredDag]:
@@ -205,10 +261,12 @@ def warm_start(data: Dataset, count: int | None, seed: int) -> list[ScoredDag]:
 
 
 def as_dag(value: Any) -> Dag:
+    """What `to_plain` wrote."""
     return Dag(tuple(value["types"]), tuple((source, target) for source, target in value["edges"]))
 
 
 def search_stages(train: Train, scored_by: Source, size: SearchSize, strategies: Sequence[str]) -> list[Search]:
+    """One stage per strategy and trial."""
     return [
         Search(
             train, scored_by, strategy, trial, size.rounds, size.batch, size.warm,

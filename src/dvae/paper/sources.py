@@ -1,32 +1,62 @@
-"""Where the DAGs of an experiment come from, and who scores new ones."""
+"""Where the DAGs of an experiment come from, and what scores new ones.
+
+The paper's data are found, downloaded or, offline, replaced by what can be made here; the report says which it was.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
+from dvae.bayesnet.tables import BNLEARN, BNLEARN_FILE, EMBEDDED
 from dvae.config import check
-from dvae.dag import Dag, DagSet, Dataset, load_jsonl
+from dvae.dag import Dag, Dataset, ScoredDag, load_jsonl, write_jsonl
 from dvae.data import data_folder
+from dvae.data.downloads import Download, fetch
 from dvae.errors import DvaeError, FormatError, MissingError
-from dvae.evaluation import one_hot_features
-from dvae.evaluation.predictivity import pearson
 from dvae.files import sha256_of
-from dvae.tasks import BayesNetTask, Task, get
+from dvae.nas import NetworkConfig, SharedWeightAccuracy, SupernetConfig, train_supernet
+from dvae.regression.features import one_hot_features
+from dvae.regression.forest import Forest
+from dvae.regression.metrics import pearson
+from dvae.tasks import EnasTask, Task, get
 from dvae.tasks.enas import PAPER_FILE
 
-TREES, SEED = 100, 0
+log = logging.getLogger("dvae")
+
+# The file as its authors published it (MIT licence), at one commit.
+ARCHITECTURES = Download(
+    "https://raw.githubusercontent.com/muhanzhang/D-VAE/e25a6cb34716c950bfbf3542837d7322700e6217/data/"
+    "final_structures6.txt",
+    1_677_427,
+    "fea9a7dde1545e7d3bd58fd4b9c3db08a89c18e0351f770cde2fe530c4791725",
+)
+# Where it cannot be had: architectures drawn uniformly instead of by a trained controller, whose scores, as in the
+# paper, are weight-sharing accuracies, but of a small supernet on handwritten digits.
+FALLBACK_FILE = "data/architectures.jsonl.gz"
+FALLBACK_SIZE = 5_000  # architectures
+FALLBACK_SUPERNET = SupernetConfig(
+    data="digits",
+    validation=400,
+    epochs=60,  # of about a second
+    batch=64,
+    network=NetworkConfig(width=12, channels=1),
+)
+
 Scorer = Callable[[Sequence[Dag]], list[float]]
+Make = Callable[[Path], None]  # writes scored architectures to a file
 
 
 @dataclass(frozen=True)
 class Source:
     """A task's own data set or, with `file`, scored DAGs that lie in the run's folder.
 
-    `sha256` is that of the file behind either: other DAGs, other results.
+    `sha256` is that of the file behind either: other DAGs give other results.
     """
 
     task: str
@@ -37,7 +67,7 @@ class Source:
 
     def __post_init__(self) -> None:
         check(self.size is None or self.size >= 2, f"size must be at least 2, not {self.size}")
-        check(self.file is None or self.sha256 is not None, "a file goes with its checksum")
+        check(self.file is None or self.sha256 is not None, "a file needs its checksum")
 
     @property
     def label(self) -> str:
@@ -46,11 +76,13 @@ class Source:
             return f"ENAS-{self.task.removeprefix('enas')}"
         return {"asia": "Asia", "asia-bnlearn": "Asia"}.get(self.task, self.task)
 
-    def meaning(self) -> Task:
+    def load_task(self) -> Task:
+        """The task of this name."""
         return get(self.task)
 
     def dataset(self, run: Path) -> Dataset:
-        task = self.meaning()
+        """The data set, checked against its checksum; `run` is the folder of the run."""
+        task = self.load_task()
         path = data_folder() / PAPER_FILE if self.file is None else run / self.file
         if self.sha256 is not None:
             if not path.is_file():
@@ -62,9 +94,47 @@ class Source:
         return Dataset.split(f"{self.task}, {path.name}", load_jsonl(path), self.size)
 
 
+def bayesnet_source() -> Source:
+    """The paper's Asia rows where they are, else the embedded ones, drawn from the same network."""
+    found = (data_folder() / BNLEARN_FILE).is_file()
+    return Source(BNLEARN if found else EMBEDDED)
+
+
+def make_architectures(
+    path: Path,
+    *,
+    size: int = FALLBACK_SIZE,
+    config: SupernetConfig = FALLBACK_SUPERNET,
+    seed: int = 0,
+    progress: bool | None = True,
+) -> None:
+    """Trains the supernet beside `path`, or goes on with one that was begun, and writes scored architectures."""
+    folder = path.with_name("supernet")
+    train_supernet(config, folder, resume=True, progress=progress)
+    dags = list(dict.fromkeys(EnasTask(config.depth).sample(size, seed)))
+    scores = SharedWeightAccuracy(folder).many(dags, progress=progress)
+    write_jsonl(path, [ScoredDag(dag, score) for dag, score in zip(dags, scores, strict=True)])
+
+
+def architecture_source(run: Path, make: Make = make_architectures, source: Download = ARCHITECTURES) -> Source:
+    """The paper's architectures: in the data folder, or downloaded into it; else those that `make` writes."""
+    path = data_folder() / PAPER_FILE
+    if path.is_file():
+        return Source("enas6", sha256=sha256_of(path))
+    own = run / FALLBACK_FILE
+    if not own.is_file():
+        try:
+            fetch(source, path)
+            return Source("enas6", sha256=source.sha256)
+        except (DvaeError, OSError) as error:
+            log.warning("%s; making a data set of our own instead", error)
+        make(own)
+    return Source("enas6", file=FALLBACK_FILE, sha256=sha256_of(own))
+
+
 @dataclass(frozen=True)
 class Oracle:
-    """Scores any valid DAG; `name` says what kind of score it is, for every table and picture that shows one."""
+    """Scores any valid DAG; `name` says what kind of score it is, wherever one is shown."""
 
     name: str
     score: Scorer
@@ -72,6 +142,7 @@ class Oracle:
 
     @property
     def facts(self) -> dict[str, object]:
+        """What is kept beside scores."""
         return {"score": self.name, "held_out": self.held_out}
 
 
@@ -80,31 +151,19 @@ def oracle_of(task: Task, data: Dataset) -> Oracle:
 
     On the paper's architectures this is the forest of the task `enas6-surrogate`.
     """
-    if isinstance(task, BayesNetTask):
-        return Oracle("BIC", task.scores)
+    if task.can_score:
+        return Oracle("BIC", task.scores)  # of the paper's spaces only Bayesian networks score themselves
     if not data.everything.scored:
         raise DvaeError(f"{data.name} has no scores: there is nothing to learn a score of new DAGs from")
-    score = _forest(task, data.train)
-    truth = torch.tensor([known or 0.0 for known in data.test.scores], dtype=torch.float64)
-    predicted = torch.tensor(score(data.test.dags), dtype=torch.float64)
-    return Oracle("surrogate accuracy", score, pearson(predicted, truth))
 
-
-def _forest(task: Task, known: DagSet) -> Scorer:
-    """On one-hot types and a bit for every edge."""
-    try:
-        from sklearn.ensemble import RandomForestRegressor
-    except ImportError:
-        raise MissingError("scores of new architectures need scikit-learn: pip install 'dvae[search]'") from None
-
-    def features(dags: Sequence[Dag]) -> object:
-        return one_hot_features(task.batch(dags), task.num_types).numpy()
-
-    forest = RandomForestRegressor(TREES, random_state=SEED, n_jobs=torch.get_num_threads())
-    forest.fit(features(known.dags), known.scores)
-    forest.set_params(n_jobs=1)  # threads would add the trees up in any order
+    def features(dags: Sequence[Dag]) -> Tensor:
+        return one_hot_features(task.batch(dags), task.num_types)
 
     def score(dags: Sequence[Dag]) -> list[float]:
-        return [float(value) for value in forest.predict(features(dags))] if dags else []
+        predicted: list[float] = forest.predict(features(dags)).tolist() if dags else []
+        return predicted
 
-    return score
+    forest = Forest.fit(features(data.train.dags), torch.tensor(data.train.scores, dtype=torch.float64))
+    predicted = torch.tensor(score(data.test.dags), dtype=torch.float64)
+    truth = torch.tensor(data.test.scores, dtype=torch.float64)
+    return Oracle("surrogate accuracy", score, pearson(predicted, truth))

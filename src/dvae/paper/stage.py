@@ -1,4 +1,4 @@
-"""A stage: one piece of work, told wholly by its settings, whose result is a small JSON value and small files."""
+"""A stage: one piece of work, defined wholly by its settings, whose result is a small JSON value and small files."""
 
 from __future__ import annotations
 
@@ -7,25 +7,27 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from dvae.config import to_mapping
 from dvae.errors import DvaeError
 from dvae.models.migration import format_1
 
 if TYPE_CHECKING:
-    from dvae.paper.stage_store import Workshop
+    from dvae.paper.stage_store import StageStore
 
-Result = Mapping[str, Any]
+Result = Mapping[str, Any]  # as JSON has it
+T = TypeVar("T")
 
 
 class OutOfTime(DvaeError):
-    """The minutes given are used up; what is finished is kept, and the same command goes on."""
+    """The time is up; what is finished is kept, and the same command continues."""
 
 
 @dataclass(frozen=True)
-class Stage(ABC):
-    """A frozen dataclass of settings. Equal settings, equal key: a result is looked for before it is made.
+class Stage(ABC, Generic[T]):
+    """A frozen dataclass of settings, whose result is a `T`. Equal settings give an equal key, by which a result is
+    looked for before it is made.
 
     `version` grows where a change of the code makes older results wrong.
     """
@@ -41,23 +43,28 @@ class Stage(ABC):
     @property
     @abstractmethod
     def slug(self) -> str:
-        """The same as part of a file name."""
+        """The same, as part of a file name."""
 
     @property
     def seed_of_model(self) -> int:
         """Stages of seed 0 go first, so that a run cut short has something on everything."""
         return 0
 
-    def needs(self) -> tuple[Stage, ...]:
+    def needs(self) -> tuple[Stage[Any], ...]:
         """The stages whose results `run` takes."""
         return ()
 
     @abstractmethod
-    def run(self, workshop: Workshop) -> Result:
-        """The result, as plain values; files may go to `workshop.folder(self)`."""
+    def run(self, store: StageStore) -> Result:
+        """Does the work and returns its result as plain values; files may go to `store.folder(self)`."""
+
+    @abstractmethod
+    def read(self, result: Result, where: str) -> T:
+        """The result that `run` returned, as a value; `where` names its file in errors."""
 
     @property
     def key(self) -> str:
+        """A hash of the settings, and of those of the stages it needs."""
         settings = {
             "kind": self.kind,
             "version": self.version,
@@ -69,19 +76,20 @@ class Stage(ABC):
 
     @property
     def folder_name(self) -> str:
+        """Where its result is kept."""
         return f"{self.kind}-{self.slug}-{self.key}"
 
 
-def with_needs(stages: Iterable[Stage]) -> list[Stage]:
-    """The stages, each after all that it needs and once, those of smaller seeds first."""
-    found: dict[Stage, None] = {}
+def with_needs(stages: Iterable[Stage[Any]]) -> list[Stage[Any]]:
+    """The stages, each once and after all that it needs, those of smaller seeds first."""
+    found: dict[Stage[Any], None] = {}
     for stage in sorted(stages, key=lambda stage: stage.seed_of_model):
         for one in _with_needs(stage):
             found.setdefault(one)
     return list(found)
 
 
-def _with_needs(stage: Stage) -> Iterator[Stage]:
+def _with_needs(stage: Stage[Any]) -> Iterator[Stage[Any]]:
     for need in stage.needs():
         yield from _with_needs(need)
     yield stage

@@ -2,70 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
 
-from dvae.paper import published
-from dvae.paper.measurements import Baselines, Evaluate, Predict, Smooth
-from dvae.paper.plan import ABLATIONS, OUTSIDE_TABLE_1, RANDOM_MODEL, trainings
-from dvae.paper.presets import Experiment, Preset
-from dvae.paper.searches import STRATEGY_TITLES, Landmarks, search_stages
-from dvae.paper.stage_store import Workshop
-from dvae.paper.training import TITLES, Recipe, Train
+from dvae.evaluation import Predictivity, PredictivityRow, published
+from dvae.evaluation.predictivity import FOREST, LATENT, SPARSE_GP
+from dvae.paper.measurements import Baselines, Smooth
+from dvae.paper.plan import ABLATIONS, RANDOM_MODEL
+from dvae.paper.results import SPACE_TITLES, SPACES, Results, Space
+from dvae.paper.searches import STRATEGY_TITLES
+from dvae.paper.training import TITLES, Recipe
 from dvae.reports.document import Table
 from dvae.reports.numbers import MISSING, Spread, estimate_words, number_words, share_words, time_words
 
-Space = Literal["enas", "bn"]
-SPACES: tuple[Space, ...] = ("enas", "bn")
-SPACE_TITLES = {"enas": "neural architectures", "bn": "Bayesian networks"}
 FIT_TITLES = {"paper": "the paper's 100 epochs", "converged": "until converged"}
-
-
 NOT_RUN = "not run yet"
-
-
-class Results:
-    """What is there of a preset, by what the tables ask for."""
-
-    def __init__(self, workshop: Workshop, preset: Preset) -> None:
-        self.workshop, self.preset = workshop, preset
-
-    def experiment(self, space: Space) -> Experiment:
-        return self.preset.enas if space == "enas" else self.preset.bn
-
-    def recipes(self, space: Space) -> list[Recipe]:
-        return [recipe for recipe in self.experiment(space).recipes if recipe.name not in OUTSIDE_TABLE_1]
-
-    def evaluations(self, space: Space, recipe: Recipe) -> list[Mapping[str, Any]]:
-        """One a seed that was measured."""
-        experiment = self.experiment(space)
-        stages = [Evaluate(train, experiment.evaluation) for train in trainings(self.preset, experiment, recipe)]
-        return [result for result in map(self.workshop.result, stages) if result is not None]
-
-    def predictions(self, space: Space, recipe: Recipe, fit: Any) -> list[Mapping[str, Any]]:
-        experiment = self.experiment(space)
-        stages = [Predict(train, fit, experiment.prediction) for train in trainings(self.preset, experiment, recipe)]
-        return [result for result in map(self.workshop.result, stages) if result is not None]
-
-    def trainings(self, space: Space) -> list[tuple[Train, Mapping[str, Any]]]:
-        experiment = self.experiment(space)
-        found = []
-        for recipe in experiment.recipes:
-            for train in trainings(self.preset, experiment, recipe):
-                result = self.workshop.result(train)
-                if result is not None:
-                    found.append((train, result))
-        return found
-
-    def searches(self, space: Space, model: str, strategy: str) -> list[Mapping[str, Any]]:
-        """One a trial that was made."""
-        experiment = self.experiment(space)
-        train = Train(experiment.source, experiment.recipe(model), 0)
-        stages = search_stages(train, experiment.scored_by, experiment.search, [strategy])
-        return [result for result in map(self.workshop.result, stages) if result is not None]
-
-    def landmarks(self, space: Space) -> Mapping[str, Any] | None:
-        return self.workshop.result(Landmarks(self.experiment(space).source))
 
 
 def table1(results: Results, space: Space) -> Table | None:
@@ -94,13 +44,15 @@ def _generative_rows(
     if not any(every.values()):
         return [], []
     for recipe, found in every.items():
-        priors = [one["prior"] for one in found]
+        priors = [one.prior for one in found]
         rows.append(
             (
                 recipe.title,
-                share_words([one["mean"]["share"] for one in found]),
-                share_words([one["posterior"]["share"] for one in found]),
-                *(share_words([prior[name] for prior in priors]) for name in ("validity", "uniqueness", "novelty")),
+                share_words([one.mean.share for one in found]),
+                share_words([one.posterior.share for one in found]),
+                share_words([prior.validity for prior in priors]),
+                share_words([prior.uniqueness for prior in priors]),
+                share_words([prior.novelty for prior in priors]),
                 str(len(found) or NOT_RUN),
             )
         )
@@ -118,12 +70,12 @@ def table2(results: Results, space: Space) -> Table | None:
     rows: list[tuple[str, ...]] = []
     quiet: list[int] = []
     for fit in preset.fits:
-        baseline = results.workshop.result(Baselines(experiment.source, fit, experiment.prediction))
-        for row in baseline["rows"] if baseline is not None else ():
-            name = f"one-hot features, {row['regressor']}"
-            if row["regressor"] == "random forest" and fit != preset.fits[0]:
-                continue  # a forest knows nothing of how the sparse GP is fitted
-            rows.append((name, FIT_TITLES[fit] if row["regressor"] == "sparse GP" else "", *_row_numbers([row]), ""))
+        baseline = results.store.result(Baselines(experiment.source, fit, experiment.prediction))
+        for row in baseline.rows if baseline is not None else ():
+            name = f"one-hot features, {row.regressor}"
+            if row.regressor == FOREST and fit != preset.fits[0]:
+                continue  # a forest does not depend on how the sparse GP is fitted
+            rows.append((name, FIT_TITLES[fit] if row.regressor == SPARSE_GP else "", *_row_numbers([row]), ""))
     every = {
         (recipe, fit): results.predictions(space, recipe, fit)
         for recipe in results.recipes(space)
@@ -134,7 +86,7 @@ def table2(results: Results, space: Space) -> Table | None:
     for recipe in results.recipes(space):
         for fit in preset.fits:
             found = every[recipe, fit]
-            numbers = _row_numbers([one["rows"][0] for one in found])
+            numbers = _row_numbers(_latent_rows(found))
             rows.append((recipe.title, FIT_TITLES[fit], *numbers, str(len(found) or NOT_RUN)))
         known = published.PREDICTIVE[space].get(published.SAME_AS.get(recipe.name, recipe.name))
         if known is not None:
@@ -164,7 +116,7 @@ def table3(results: Results) -> Table | None:
             numbers = _published_numbers(published.PREDICTIVE["enas"][name])
         else:
             predictions = results.predictions("enas", preset.enas.recipe(name), fit)
-            numbers = _row_numbers([one["rows"][0] for one in predictions])
+            numbers = _row_numbers(_latent_rows(predictions))
         rows.append((*row[:-1], *numbers, row[-1]))
     return Table(
         "Table 3, neural architectures: D-VAE and its variants",
@@ -185,11 +137,11 @@ def search_table(results: Results, space: Space) -> Table | None:
             if strategy == "random" and model != RANDOM_MODEL:
                 continue
             found = results.searches(space, model, strategy)
-            best = [top[0]["score"] for one in found if (top := one["top"])]
+            best = [one.best for one in found if one.best is not None]
             if not best:
                 continue
-            last = [score for one in found for score in one["rounds"][-1]["scores"]]
-            spent = Spread(tuple(float(sum(len(part["scores"]) for part in one["rounds"])) for one in found))
+            last = [score for one in found for score in one.rounds[-1].scores]
+            spent = Spread(tuple(float(one.evaluations) for one in found))
             rows.append(
                 (
                     f"{TITLES[model]}, {STRATEGY_TITLES.get(strategy, strategy)}",
@@ -209,12 +161,8 @@ def search_table(results: Results, space: Space) -> Table | None:
     kind = "BIC, higher is better" if space == "bn" else "surrogate accuracy"
     note = "Best: the best DAG of each trial, mean ± deviation over trials. No DAG is scored twice in a trial."
     if space == "enas":
-        quality = next(
-            one["held_out"]
-            for model in size.models
-            for s in size.strategies
-            for one in results.searches(space, model, s)
-        )
+        trials = (one for model in size.models for s in size.strategies for one in results.searches(space, model, s))
+        quality = next(one.held_out for one in trials if one.held_out is not None)
         reported = ", ".join(f"{name} {value:.2f}%" for name, value in published.BEST_ACCURACY.items())
         note += (
             " Scores are those of a surrogate, a random forest on one-hot features fitted to the scored training "
@@ -235,10 +183,10 @@ def _landmark_rows(results: Results, space: Space) -> list[tuple[str, float | No
     known = results.landmarks(space)
     rows: list[tuple[str, float | None]] = []
     if known is not None:
-        rows.append(("best of the training data", known["best_training"]))
-        if "true_network" in known:
-            rows.append(("the true network", known["true_network"]))
-            rows.append(("exact optimum", known["optimum"]))
+        rows.append(("best of the training data", known.best_training))
+        if known.true_network is not None:
+            rows.append(("the true network", known.true_network))
+            rows.append(("exact optimum", known.optimum))
     if results.experiment(space).source.task == "asia-bnlearn":
         rows += [(f"published: {name}", score) for name, score in published.BEST_BIC.items()]
         rows.append(("published: best of the paper's training data", published.BEST_TRAINING_BIC))
@@ -246,31 +194,31 @@ def _landmark_rows(results: Results, space: Space) -> list[tuple[str, float | No
 
 
 def smoothness_table(results: Results) -> Table | None:
+    """How far DAGs and scores move with their latents."""
     rows: list[tuple[str, ...]] = []
     for space in SPACES:
         experiment = results.experiment(space)
         for model in experiment.pictures.models:
-            train = Train(experiment.source, experiment.recipe(model), 0)
-            found = results.workshop.result(Smooth(train, experiment.scored_by, experiment.walks))
+            found = results.store.result(Smooth(results.train(space, model), experiment.scored_by, experiment.walks))
             if found is None:
                 continue
             rows.append(
                 (
                     f"{TITLES[model]}, {SPACE_TITLES[space]}",
-                    estimate_words(found["edits"], 1),
-                    estimate_words(found["score"], 2),
-                    share_words([found["changed"]]),
-                    share_words([found["valid"]]),
-                    f"{found['pair_edits']:.1f}",
+                    estimate_words(found.edits, 1),
+                    estimate_words(found.score, 2),
+                    share_words([found.changed]),
+                    share_words([found.valid]),
+                    f"{found.pair_edits:.1f}",
                 )
             )
     if not rows:
         return None
     return Table(
         "Smoothness: how far DAGs and scores move per unit of latent distance",
-        ("", "edits a unit", "score a unit", "steps that change the DAG, %", "valid, %", "edits between two DAGs"),
+        ("", "edits per unit", "score per unit", "steps that change the DAG, %", "valid, %", "edits between two DAGs"),
         tuple(rows),
-        note="One unit is the root mean squared distance of two training latents, so that models with different scales "
+        note="One unit is the root mean squared distance of two training latents, so that models of different scale "
         "can be compared; walks go straight from test DAGs in random directions, decoded greedily at every step. An "
         "edit is a changed type or edge; scores are in deviations of the training scores, over steps between valid "
         "DAGs. Smaller is smoother. The last column is the mean distance of two random DAGs of the data. Brackets: 95% "
@@ -286,42 +234,46 @@ def time_table(results: Results) -> Table | None:
         for train, found in results.trainings(space):
             rate = published.ORIGINAL_TRAINING_RATE[space]
             original = MISSING
-            full_size = train.recipe.model.hidden == 501 and found["device"] == "cuda"
+            full_size = train.recipe.model.hidden == 501 and found.device == "cuda"
             if train.recipe.model.name == "dvae" and full_size:
                 comparable = True
-                original = time_words(found["epochs"] * found["graphs"] / rate)
+                original = time_words(found.epochs * found.graphs / rate)
             rows.append(
                 (
                     f"{train.recipe.title}, {SPACE_TITLES[space]}",
                     str(train.seed),
-                    f"{found['parameters']:,}",
-                    str(found["epochs"]),
-                    f"{found['graphs']:,}",
-                    time_words(found["seconds"]),
-                    f"{found['graphs_per_second']:,.0f}" if found["graphs_per_second"] else MISSING,
+                    f"{found.parameters:,}",
+                    str(found.epochs),
+                    f"{found.graphs:,}",
+                    time_words(found.seconds),
+                    f"{found.graphs_per_second:,.0f}" if found.graphs_per_second else MISSING,
                     original,
                 )
             )
     if not rows:
         return None
     rates = ", ".join(
-        f"{rate:.0f} graphs a second on {SPACE_TITLES[space]}"
+        f"{rate:.0f} graphs per second on {SPACE_TITLES[space]}"
         for space, rate in published.ORIGINAL_TRAINING_RATE.items()
     )
     note = f"The original's time is extrapolated from its measured rate on the same kind of GPU ({rates})."
     return Table(
         "Training time",
-        ("", "seed", "parameters", "epochs", "graphs", "time", "graphs a second", "the original, same work"),
+        ("", "seed", "parameters", "epochs", "graphs", "time", "graphs per second", "the original, same work"),
         tuple(rows),
         note=note if comparable else "",
     )
 
 
-def _row_numbers(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+def _latent_rows(measured: Sequence[Predictivity]) -> list[PredictivityRow]:
+    return [row for one in measured for row in one.rows if (row.regressor, row.features) == (SPARSE_GP, LATENT)]
+
+
+def _row_numbers(rows: Sequence[PredictivityRow]) -> tuple[str, str]:
     if not rows:
         return MISSING, MISSING
-    rmse = Spread(tuple(value for row in rows for value in row["rmse"]["repeats"]))
-    r = Spread(tuple(value for row in rows for value in row["r"]["repeats"]))
+    rmse = Spread(tuple(value for row in rows for value in row.rmse))
+    r = Spread(tuple(value for row in rows for value in row.r))
     return rmse.words(3), r.words(3)
 
 

@@ -1,4 +1,4 @@
-"""Plain features of a DAG, which no one had to learn: what a latent space must beat."""
+"""Plain features of a DAG, which need no learning: what a latent space must beat."""
 
 from __future__ import annotations
 

@@ -7,20 +7,23 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from dvae.regression import Report
+
 RIDGES = tuple(10.0**power for power in range(-15, 3))  # of the largest eigenvalue
 
 
 @dataclass(frozen=True)
 class LinearModel:
-    """Ridge regression whose ridge is the best by leaving each point out in turn."""
+    """Ridge regression whose ridge is the best by leave-one-out."""
 
     mean: Tensor  # feature
     weight: Tensor  # feature
     level: float
-    left_out: Tensor  # what the model without a point says of it, for every point
+    left_out: Tensor  # the prediction for each point by the model fitted without it
 
     @classmethod
     def fit(cls, features: Tensor, targets: Tensor) -> LinearModel:
+        """Fits one row of features per target."""
         mean, level = features.mean(0), float(targets.mean())
         centred, gaps = features - mean, targets - level
         values, vectors = torch.linalg.eigh(centred.mT @ centred)
@@ -41,4 +44,10 @@ class LinearModel:
         return cls(mean, vectors @ best[1], level, best[2])
 
     def predict(self, features: Tensor) -> Tensor:
+        """One number per row of features."""  # row
         return self.level + (features - self.mean) @ self.weight
+
+
+def predict(train: Tensor, targets: Tensor, test: Tensor, seed: int, report: Report) -> Tensor:
+    """The linear model as a regressor, in double precision."""
+    return LinearModel.fit(train.double(), targets.double()).predict(test.double())

@@ -1,4 +1,4 @@
-"""Sparse Gaussian process regression with an RBF kernel, one length scale a dimension, by GPyTorch.
+"""Sparse Gaussian process regression with an RBF kernel, one length scale per dimension, by GPyTorch.
 
 The paper took the code of Kusner et al. (2017): inducing points as in Snelson and Ghahramani (2006), their values
 under a free Gaussian, trained together with the points and the kernel by Adam on minibatches. The preset "paper" is
@@ -9,36 +9,40 @@ the fit (`PredictiveLogLikelihood`, Jankowiak et al., 2020), the sibling of Snel
 The preset "converged" keeps the inducing points where they are, at training points, and integrates their values out
 (Titsias, 2009). What is left is the kernel and the noise, which L-BFGS drives to the top of the bound.
 
-Both want targets of mean 0 and deviation 1. This module needs the extra `search`; `predictivity` imports it late.
+Both want targets of mean 0 and deviation 1. This module needs the extra `search`; import it where it is used.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import gpytorch
 import torch
-from gpytorch import constraints, kernels, likelihoods, mlls, priors, variational
-from gpytorch.distributions import MultivariateNormal
-from gpytorch.models import ApproximateGP, ExactGP
-from linear_operator.operators import DiagLinearOperator
-from linear_operator.utils.errors import NanError, NotPSDError
-from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
 
 from dvae.errors import DvaeError
+from dvae.extras import missing
+from dvae.regression import Regressor, Report
+from dvae.regression.metrics import standardised
+
+try:
+    import gpytorch
+    from gpytorch import constraints, kernels, likelihoods, mlls, priors, variational
+    from gpytorch.distributions import MultivariateNormal
+    from gpytorch.models import ApproximateGP, ExactGP
+    from linear_operator.operators import DiagLinearOperator
+    from linear_operator.utils.errors import NanError, NotPSDError
+    from linear_operator.utils.warnings import NumericalWarning
+except ModuleNotFoundError as error:
+    raise missing("gpytorch", "search", "a sparse Gaussian process") from error
 
 FIRST_NOISE = 0.1  # variance, where the targets' own is 1
 LOG_SCALE_DEVIATION = math.sqrt(3)  # of the priors: as wide as Hvarfner et al. (2024) have theirs
-LEAST_SCALE = 1e-2  # where inputs and targets have deviation 1: a long step of L-BFGS must not end at 0
-PREDICT_AT_ONCE = 2048
-DISTANCES_OF = 1000  # points whose distances tell the first length scale
-
-Report = Callable[[float], None]  # is told how much of a fit is done, 0 to 1
+MIN_SCALE = 1e-2  # where inputs and targets have deviation 1: a long step of L-BFGS must not end at 0
+PREDICTION_BATCH = 2048
+DISTANCE_POINTS = 1000  # whose distances give the first length scale
 
 
 @dataclass(frozen=True)
@@ -52,13 +56,14 @@ class PaperFit:
     def predict(
         self, train: Tensor, targets: Tensor, test: Tensor, inducing: int, generator: torch.Generator, report: Report
     ) -> Tensor:
-        """The means at `test`, given `targets` at `train`."""
+        """The predicted means at `test`, given `targets` at `train`."""
         mean = train.mean(0)  # to the kernel a shift is nothing; to float32 it may be much
         return _means(self.fit(train - mean, targets, inducing, generator, report), test - mean)
 
     def fit(
         self, train: Tensor, targets: Tensor, inducing: int, generator: torch.Generator, report: Report
     ) -> VariationalGP:
+        """The trained GP itself."""
         scale = _median_distance(train, generator)
         model: VariationalGP = VariationalGP(_inducing_points(train, inducing, generator), scale).to(train)
         likelihood = _gaussian_noise().to(train)
@@ -86,14 +91,14 @@ class ConvergedFit:
 
     points: int = 3000
     iterations: int = 150  # at most
-    tolerance: float = 2e-3  # nats a point: the end, if the bound gained no more in `patience` iterations
+    tolerance: float = 2e-3  # nats per point: it ends when the bound gained no more in `patience` iterations
     patience: int = 10
 
     def predict(
         self, train: Tensor, targets: Tensor, test: Tensor, inducing: int, generator: torch.Generator, report: Report
     ) -> Tensor:
-        """The means at `test`, given `targets` at `train`."""
-        train, test = _standardised(train.double(), test.double())
+        """The predicted means at `test`, given `targets` at `train`."""
+        train, test = standardised(train.double(), test.double())
         targets = targets.double()
         inducing_points = _inducing_points(train, inducing, generator)
         chosen = torch.randperm(len(train), generator=generator)[: self.points].to(train.device)
@@ -109,7 +114,7 @@ class ConvergedFit:
         optimizer = torch.optim.LBFGS(model.parameters(), max_iter=self.patience, line_search_fn="strong_wolfe")
 
         def loss() -> Tensor:
-            value: Tensor = -bound(model(points), targets)  # nats a point
+            value: Tensor = -bound(model(points), targets)  # nats per point
             return value
 
         def loss_with_gradient() -> Tensor:
@@ -143,10 +148,9 @@ def fit_predict(
     generator: torch.Generator,
     report: Report = lambda share: None,
 ) -> Tensor:
-    """The means at `test`, given standardised `targets` at `train`, on the device of `train`; the same generator,
-    the same means.
+    """The predicted means at `test`, given standardised `targets` at `train`, on the device of `train`.
 
-    Inputs that are the same for all of `train` are left out.
+    The same generator gives the same means. Inputs that are the same for all of `train` are left out.
     """  # batch
     varying = (train != train[0]).any(0)
     if not varying.any():
@@ -160,7 +164,17 @@ def fit_predict(
     return predicted.to(targets)
 
 
-class _MarginalStrategy(variational.VariationalStrategy):  # type: ignore[misc] # GPyTorch has no types
+def regressor(fit: PaperFit | ConvergedFit, inducing: int) -> Regressor:
+    """The sparse GP, trained as `fit` says, as a regressor."""
+
+    def predict(train: Tensor, targets: Tensor, test: Tensor, seed: int, report: Report) -> Tensor:
+        generator = torch.Generator().manual_seed(seed)
+        return fit_predict(fit, train, targets, test, inducing=inducing, generator=generator, report=report)
+
+    return predict
+
+
+class MarginalStrategy(variational.VariationalStrategy):  # type: ignore[misc] # GPyTorch has no types
     """GPyTorch's own, but the covariance of the data among themselves, of which only the diagonal is used, is never
     computed."""
 
@@ -191,7 +205,7 @@ class VariationalGP(ApproximateGP):  # type: ignore[misc]
 
     def __init__(self, inducing_points: Tensor, length_scale: float) -> None:
         values = variational.CholeskyVariationalDistribution(len(inducing_points))
-        strategy = _MarginalStrategy(self, inducing_points, values)
+        strategy = MarginalStrategy(self, inducing_points, values)
         strategy.variational_params_initialized.fill_(1)  # at the prior, without GPyTorch's global noise
         super().__init__(strategy)
         self.covar_module = _rbf(inducing_points.shape[1], length_scale)
@@ -202,7 +216,7 @@ class _CollapsedGP(ExactGP):  # type: ignore[misc]
         super().__init__(train, targets, likelihood)
         width = train.shape[1]
         # Between standardised points distances grow with the square root of their width.
-        kernel = _rbf(width, math.sqrt(width), LEAST_SCALE)
+        kernel = _rbf(width, math.sqrt(width), MIN_SCALE)
         # Scores without noise, a count for one, draw both scales to infinity; thousands of points outweigh this.
         length_prior = priors.LogNormalPrior(math.log(width) / 2, LOG_SCALE_DEVIATION)
         kernel.base_kernel.register_prior("lengthscale_prior", length_prior, "lengthscale")
@@ -218,12 +232,12 @@ def _means(model: gpytorch.Module, test: Tensor) -> Tensor:
     """The predictions of a trained model, without their variances."""  # batch
     model.eval()
     with torch.no_grad(), gpytorch.settings.skip_posterior_variances():
-        return torch.cat([model(part).mean for part in test.split(PREDICT_AT_ONCE)])
+        return torch.cat([model(part).mean for part in test.split(PREDICTION_BATCH)])
 
 
-def _rbf(width: int, length_scale: float, least: float = 0.0) -> Any:
-    """One length scale a dimension, `length_scale` at first; none, nor the variance, falls to `least` or below."""
-    bound = constraints.GreaterThan(least)
+def _rbf(width: int, length_scale: float, minimum: float = 0.0) -> Any:
+    """One length scale per dimension, `length_scale` at first; they and the variance stay above `minimum`."""
+    bound = constraints.GreaterThan(minimum)
     kernel = kernels.ScaleKernel(
         kernels.RBFKernel(ard_num_dims=width, lengthscale_constraint=bound), outputscale_constraint=bound
     )
@@ -246,13 +260,7 @@ def _inducing_points(train: Tensor, count: int, generator: torch.Generator) -> T
 
 def _median_distance(train: Tensor, generator: torch.Generator) -> float:
     """Of some training points that differ."""
-    some = train[torch.randperm(len(train), generator=generator)[:DISTANCES_OF].to(train.device)]
+    some = train[torch.randperm(len(train), generator=generator)[:DISTANCE_POINTS].to(train.device)]
     distances = torch.pdist(some)
     distances = distances[distances > 0]
     return float(distances.median()) if len(distances) else 1.0
-
-
-def _standardised(train: Tensor, test: Tensor) -> tuple[Tensor, Tensor]:
-    """Both by the mean and the deviation of `train`."""
-    mean, deviation = train.mean(0), train.std(0, correction=0)
-    return (train - mean) / deviation, (test - mean) / deviation

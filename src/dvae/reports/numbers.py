@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from dvae.evaluation import Estimate
 
 MISSING = "–"
 
@@ -18,49 +19,59 @@ class Spread:
 
     @property
     def mean(self) -> float:
+        """The mean of the numbers."""
         return statistics.fmean(self.values)
 
     @property
     def deviation(self) -> float | None:
+        """The sample's standard deviation."""
         return statistics.stdev(self.values) if len(self.values) > 1 else None
 
     def words(self, digits: int) -> str:
+        """The mean ± the deviation."""
         if self.deviation is None:
             return f"{self.mean:.{digits}f}"
         return f"{self.mean:.{digits}f} ± {self.deviation:.{digits}f}"
 
 
-def share_words(estimates: Sequence[Mapping[str, Any] | None]) -> str:
-    """One estimate a seed, in per cent: the mean and the deviation over seeds, or a single seed's 95% interval."""
+def share_words(estimates: Sequence[Estimate | None]) -> str:
+    """One estimate per seed, in per cent: the mean and the deviation over seeds, or a single seed's 95% interval."""
     known = [estimate for estimate in estimates if estimate is not None]
     if not known:
         return MISSING
     if len(known) > 1:
-        return Spread(tuple(100 * estimate["value"] for estimate in known)).words(2)
-    (one,) = known
-    value = f"{100 * one['value']:.2f}"
-    if one["low"] is None:
-        return value
-    return f"{value} ({100 * one['low']:.2f}–{100 * one['high']:.2f})"
+        return Spread(tuple(100 * estimate.value for estimate in known)).words(2)
+    return _with_interval(known[0], 2, 100)
 
 
-def estimate_words(estimate: Mapping[str, Any] | None, digits: int = 2) -> str:
+def estimate_words(estimate: Estimate | None, digits: int = 2) -> str:
     """A number and its 95% interval."""
-    if estimate is None:
-        return MISSING
-    value = f"{estimate['value']:.{digits}f}"
-    if estimate["low"] is None:
-        return value
-    return f"{value} ({estimate['low']:.{digits}f}–{estimate['high']:.{digits}f})"
+    return MISSING if estimate is None else _with_interval(estimate, digits, 1)
 
 
 def number_words(value: float | None, digits: int) -> str:
+    """A number, or a dash where there is none."""
     return MISSING if value is None else f"{value:.{digits}f}"
 
 
+def score_words(value: float | None) -> str:
+    """A score of unknown size: three decimals, or three significant digits where it is small."""
+    if value is None:
+        return MISSING
+    return f"{value:.3f}" if value == 0 or abs(value) >= 0.1 else f"{value:.3g}"
+
+
 def time_words(seconds: float) -> str:
+    """Seconds, minutes or hours."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     if seconds < 7200:
         return f"{seconds / 60:.1f} min"
     return f"{seconds / 3600:.1f} h"
+
+
+def _with_interval(estimate: Estimate, digits: int, scale: float) -> str:
+    value = f"{scale * estimate.value:.{digits}f}"
+    if estimate.low is None or estimate.high is None:
+        return value
+    return f"{value} ({scale * estimate.low:.{digits}f}–{scale * estimate.high:.{digits}f})"

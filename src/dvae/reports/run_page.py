@@ -1,134 +1,194 @@
-"""The report of one trained model: its settings, its curves, what was measured on it, and some of its DAGs."""
+"""The page of one run: its settings, its curves, what was measured on it, its searches, and some of its DAGs."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dvae.errors import FormatError, MissingError
-from dvae.figures import Panel, read_series, save_dags, save_panels
+from dvae.evaluation import Evaluation, Predictivity
+from dvae.evaluation.prior import calibrated
+from dvae.figures import Panel, Series, read_series, save_dags, save_panels
 from dvae.files import read_json, write_text
 from dvae.models import VAE, load
 from dvae.reports.document import Block, Document, Figure, Heading, Items, Paragraph, Table
 from dvae.reports.html import to_html
 from dvae.reports.numbers import Spread, estimate_words, share_words, time_words
-from dvae.reports.study_section import searches
+from dvae.reports.study_section import study_section
+from dvae.studies import Study, studies_of
 from dvae.training.loop import METRICS, TRAINING
 
 PAGE, PICTURES = "report.html", "report"
 RUN, EVALUATION, PREDICTIVITY = "run.toml", "evaluation.json", "predictivity.json"
 SAMPLES = 12
-SHARES = ("validity", "uniqueness", "novelty")
+LOSSES = ("loss", "nll", "validation_loss")
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What is known of a run; whatever is missing is left out of its page."""
+
+    name: str  # of the run, as it stands in commands
+    pictures: Path  # folder
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    metrics: Path | None = None  # metrics.csv
+    training: Mapping[str, Any] = field(default_factory=dict)  # training.json
+    evaluation: Evaluation | None = None
+    predictivity: Predictivity | None = None
+    studies: Sequence[Study] = ()
+    model: VAE | None = None
 
 
 def report(run: Path) -> Path:
-    """The page of a trained model's folder."""
+    """Writes the page of a run's folder, and says where it is."""
     if not (run / METRICS).is_file() and not (run / "model.toml").is_file():
         raise MissingError(f"{run} holds no run: neither {METRICS} nor model.toml is there")
-    write_text(run / PAGE, to_html(trained_model(run)))
+    write_text(run / PAGE, to_html(run_page(folder_facts(run))))
     return run / PAGE
 
 
-def trained_model(run: Path) -> Document:
-    settings = _toml(run / RUN)
-    blocks: list[Block] = []
-    vae = _model(run)
-    model = settings.get("model", {})
-    name = vae.config.name if vae is not None else str(model.get("name", "model"))
-    task = vae.task.name if vae is not None else str(settings.get("task", run.name))
-    blocks += _evaluation(run)
-    blocks += _predictivity(run)
-    blocks += searches(run, run / PICTURES)
-    if vae is not None:
-        blocks += _samples(run, vae)
-    blocks += _training(run)
-    if settings:
-        blocks += [Heading("Settings"), _settings(settings, vae)]
-    return Document(f"{name} on {task}", tuple(blocks))
+def folder_facts(run: Path) -> RunFacts:
+    """What a run's folder holds."""
+    evaluation, predictivity = _json(run / EVALUATION), _json(run / PREDICTIVITY)
+    return RunFacts(
+        name=str(run),
+        pictures=run / PICTURES,
+        settings=_toml(run / RUN),
+        metrics=run / METRICS if (run / METRICS).is_file() else None,
+        training=_json(run / TRAINING),
+        evaluation=Evaluation.from_mapping(evaluation, str(run / EVALUATION)) if evaluation else None,
+        predictivity=Predictivity.from_mapping(predictivity, str(run / PREDICTIVITY)) if predictivity else None,
+        studies=studies_of(run),
+        model=_model(run),
+    )
 
 
-def _settings(settings: Mapping[str, Any], vae: VAE | None) -> Table:
+def run_page(facts: RunFacts) -> Document:
+    """The page as a value; its pictures are written to `facts.pictures`."""
+    blocks = [*_evaluation(facts), *_predictivity(facts.predictivity), *study_section(facts.studies, facts.pictures)]
+    if facts.model is not None:
+        blocks += _samples(facts, facts.model)
+    blocks += _training(facts)
+    if facts.settings:
+        blocks += [Heading("Settings"), _settings(facts)]
+    return Document(_title(facts), tuple(blocks))
+
+
+def _title(facts: RunFacts) -> str:
+    if facts.model is not None:
+        return f"{facts.model.config.name} on {facts.model.task.name}"
+    name = facts.settings.get("model", {}).get("name", "model")
+    return f"{name} on {facts.settings.get('task', facts.name)}"
+
+
+def _settings(facts: RunFacts) -> Table:
     rows = []
-    for key, value in settings.items():
+    for key, value in facts.settings.items():
         if isinstance(value, Mapping):
             rows += [(f"{key}.{part}", str(inner)) for part, inner in value.items()]
         else:
             rows.append((key, str(value)))
-    if vae is not None:
-        rows.append(("parameters", f"{vae.num_parameters():,}"))
+    if facts.model is not None:
+        rows.append(("parameters", f"{facts.model.num_parameters():,}"))
     return Table("", ("setting", "value"), tuple(rows))
 
 
-def _training(run: Path) -> list[Block]:
-    if not (run / METRICS).is_file():
-        return []
-    blocks: list[Block] = [Heading("Training")]
-    record = _json(run / TRAINING)
-    if record:
-        result, provenance = record["result"], record["record"]
-        blocks.append(
-            Paragraph(
-                f"{result['epochs']} epochs in {time_words(result['seconds'])}, {result['graphs_per_second']:,.0f} "
-                f"graphs a second on {record['device']}; ended: {result['ended']}. {provenance['date']}, torch "
-                f"{provenance['versions']['torch']}."
-            )
-        )
-    series = {one.name: one for one in read_series(run / METRICS, columns=["loss", "nll", "kl"])}
-    positive = all(value > 0 for value in (*series["loss"].y, *series["nll"].y))
-    panels = [
-        Panel("Loss and reconstruction", "epoch", "nats a graph", (series["loss"], series["nll"]), log=positive),
-        Panel("KL divergence", "epoch", "nats a graph", (series["kl"],)),
-    ]
-    blocks.append(_figure(run, "curves", "Training", "Means over the training graphs, epoch by epoch.", panels=panels))
-    return blocks
+def _evaluation(facts: RunFacts) -> list[Block]:
+    heading, found = Heading("Reconstruction and prior"), facts.evaluation
+    if found is None:
+        return [heading, Paragraph(f"Not measured yet: dvae evaluate {facts.name}")]
+    plain = {"edit distance, greedy": "edits", "negative log-likelihood at the mean": "nats", "KL divergence": "nats"}
+    shares = tuple((name, share_words([value])) for name, value in found.rows() if name not in plain)
+    others = tuple(f"{name}: {estimate_words(value, 3)} {plain[name]}" for name, value in found.rows() if name in plain)
+    table = Table("Test graphs, %", ("", "share (95% interval)"), shares, note=found.protocol)
+    return [heading, table, Items(others)]
 
 
-def _evaluation(run: Path) -> list[Block]:
-    found = _json(run / EVALUATION)
-    if not found:
-        return [Heading("Reconstruction and prior"), Paragraph(f"Not measured yet: dvae evaluate {run}")]
-    rows = [
-        (f"reconstruction, {name}", share_words([found[name]["share"]])) for name in ("posterior", "mean", "greedy")
-    ]
-    rows += [(f"prior {name}", share_words([found["prior"][name]])) for name in SHARES]
-    table = Table("Test graphs, %", ("", "share (95% interval)"), tuple(rows), note=found["protocol"])
-    losses = Items((f"-log p(G | z) at the mean: {estimate_words(found['nll'], 3)} nats",
-                    f"KL divergence: {estimate_words(found['kl'], 2)} nats"))  # fmt: skip
-    return [Heading("Reconstruction and prior"), table, losses]
-
-
-def _predictivity(run: Path) -> list[Block]:
-    found = _json(run / PREDICTIVITY)
-    if not found:
+def _predictivity(found: Predictivity | None) -> list[Block]:
+    if found is None:
         return []
     rows = tuple(
-        (
-            f"{row['regressor']} on {row['features']}",
-            Spread(tuple(row["rmse"]["repeats"])).words(3),
-            Spread(tuple(row["r"]["repeats"])).words(3),
-        )
-        for row in found["rows"]
+        (f"{row.regressor} on {row.features}", Spread(row.rmse).words(3), Spread(row.r).words(3)) for row in found.rows
     )
-    table = Table("", ("", "RMSE", "Pearson's r"), rows, note=found["protocol"])
+    table = Table("", ("", "RMSE", "Pearson's r"), rows, note=found.protocol)
     return [Heading("Scores predicted from latents"), table]
 
 
-def _samples(run: Path, vae: VAE) -> list[Block]:
-    dags = vae.sample(SAMPLES, seed=0)
-    valid = [vae.task.is_valid(dag) for dag in dags]
+def _samples(facts: RunFacts, vae: VAE) -> list[Block]:
+    """DAGs from the prior that validity is measured on, judged as they are there."""
+    heading = Heading("Samples")
+    if not calibrated(vae):
+        words = (
+            "No samples are shown: this model does not know where its training data lie, since its training was "
+            "interrupted. Resume it first."
+        )
+        return [heading, Paragraph(words, warning=True)]
+    batch = vae.decode_batch(vae.prior(SAMPLES, seed=0), seed=0)
+    dags, valid = vae.task.unbatch(batch), vae.task.valid(batch).tolist()
     titles = ["valid" if good else "not valid" for good in valid]
-    svg = save_dags(run / PICTURES / "samples.svg", dags, titles=titles, columns=4)
-    png = save_dags(run / PICTURES / "samples.png", dags, titles=titles, columns=4)
-    caption = f"{SAMPLES} latents from the prior, where the training data lie, decoded once each: {sum(valid)} valid."
-    return [Heading("Samples"), Figure("DAGs from the prior", svg, png, caption)]
+    svg, png = (
+        save_dags(facts.pictures / f"samples{kind}", dags, titles=titles, columns=4) for kind in (".svg", ".png")
+    )
+    caption = f"{SAMPLES} latents from the prior, where the training data lie, decoded once each: {sum(valid)} valid"
+    if facts.evaluation is not None:
+        prior = facts.evaluation.prior
+        caption += f" (of {prior.latents * prior.decodings:,} measured: {prior.validity.value:.2%})"
+    return [heading, Figure("DAGs from the prior", svg, png, caption + ".")]
 
 
-def _figure(run: Path, name: str, title: str, caption: str, *, panels: list[Panel]) -> Figure:
-    folder = run / PICTURES
-    svg, png = (save_panels(folder / f"{name}{ending}", panels) for ending in (".svg", ".png"))
-    return Figure(title, svg, png, caption)
+def _training(facts: RunFacts) -> list[Block]:
+    panels = _curves(facts.metrics)
+    words = _training_words(facts.training)
+    if not panels and not words:
+        return []
+    blocks: list[Block] = [Heading("Training")]
+    if words:
+        blocks.append(Paragraph(words))
+    if panels:
+        svg, png = (save_panels(facts.pictures / f"curves{kind}", panels) for kind in (".svg", ".png"))
+        caption = "Means over the training graphs, epoch by epoch"
+        caption += "; validation is measured on graphs kept back." if _validated(panels) else "."
+        blocks.append(Figure("Training", svg, png, caption))
+    return blocks
+
+
+def _curves(metrics: Path | None) -> list[Panel]:
+    """The losses, those of validation graphs among them where they were measured."""
+    if metrics is None or metrics.read_text(encoding="utf-8").count("\n") < 2:  # stopped before an epoch ended
+        return []
+    series = {one.name: one for one in read_series(metrics)}
+    losses = tuple(series[name] for name in LOSSES if name in series)
+    panels = []
+    if losses:
+        positive = all(value > 0 for line in losses for value in line.y)
+        panels.append(Panel("Loss and reconstruction", "epoch", "nats per graph", losses, log=positive))
+    if "kl" in series:
+        panels.append(Panel("KL divergence", "epoch", "nats per graph", (series["kl"],)))
+    share = series.get("validation_reconstruction")
+    if share is not None:
+        percent = Series("validation", share.x, tuple(100 * value for value in share.y))
+        panels.append(Panel("Validation graphs that come back", "epoch", "%", (percent,)))
+    return panels
+
+
+def _validated(panels: Sequence[Panel]) -> bool:
+    return any("validation" in line.name for panel in panels for line in panel.series)
+
+
+def _training_words(record: Mapping[str, Any]) -> str:
+    """How training went; nothing for a record that an older or newer version wrote in another way."""
+    try:
+        result, provenance = record["result"], record["record"]
+        return (
+            f"{result['epochs']} epochs in {time_words(result['seconds'])}, {result['graphs_per_second']:,.0f} graphs "
+            f"per second on {record['device']}; ended: {result['ended']}. {provenance['date']}, torch "
+            f"{provenance['versions']['torch']}."
+        )
+    except (KeyError, TypeError):
+        return ""
 
 
 def _model(run: Path) -> VAE | None:

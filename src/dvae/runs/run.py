@@ -27,8 +27,8 @@ from dvae.runs.config import (
     run_settings,
     write_config,
 )
-from dvae.studies import Study, search, study_names
-from dvae.studies.storage import has_studies, storage_of
+from dvae.studies import Study, search, studies_of
+from dvae.studies.storage import storage_of
 from dvae.tasks import Task, from_spec, get, load_dataset, to_spec
 from dvae.tasks.generic import FILE_PREFIX
 from dvae.training import FitResult, checkpoint
@@ -218,9 +218,7 @@ class Run:
 
     def studies(self) -> list[Study]:
         """The run's own studies, by name."""
-        if not has_studies(self.folder):
-            return []
-        return [Study.open(self.storage, name) for name in study_names(self.storage)]
+        return studies_of(self.folder)
 
     def report(self) -> Path:
         """Writes all that is known of the run on one page."""

@@ -2,8 +2,8 @@
 
 A graph state is what an encoder knows of a DAG before the bottleneck. Where it is a sum over nodes, as D-VAE's of
 Bayesian networks is, a sum over families of variables, and where the score is such a sum too, as BIC is, the score is
-nearly linear in the state, far more than anything on the latents can tell (`dvae predict` shows both). Where it is not,
-the linear model says little, and the process, which learns from its errors, says the rest.
+nearly linear in the state, far more than anything on the latents can tell (`dvae predictivity` shows both). Where it
+is not, the linear model says little, and the process, which learns from its errors, says the rest.
 
 The linear model has no doubt about itself, and a search goes straight to where it is most mistaken. So it is asked only
 where scored DAGs far outnumber its features. Before that the process is alone, and sees graph states itself.

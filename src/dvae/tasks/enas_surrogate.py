@@ -12,19 +12,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import torch
+from torch import Tensor
 
 from dvae.dag import Dag, DagSet
 from dvae.errors import DagError, TaskError
-from dvae.extras import missing
+from dvae.regression.features import one_hot_features
+from dvae.regression.forest import Forest
+from dvae.regression.metrics import pearson, rmse
 from dvae.tasks.enas import EnasTask
 
 log = logging.getLogger("dvae")
 
 NAME = "enas6-surrogate"
-TREES = 100
-SEED = 0
 
 
 @dataclass(frozen=True)
@@ -72,38 +72,25 @@ class EnasSurrogateTask(EnasTask):
     @property
     def held_out(self) -> HeldOut:
         """Of the forest on the tenth of the paper's architectures that it was not fitted to."""
-        fit: HeldOut = self._forest[1]
-        return fit
+        return self._forest[1]
 
     @cached_property
-    def _forest(self) -> tuple[Any, HeldOut]:
-        try:
-            from sklearn.ensemble import RandomForestRegressor
-        except ImportError:
-            raise missing("scikit-learn", "search", "the surrogate of enas6") from None
+    def _forest(self) -> tuple[Forest, HeldOut]:
         data = self.dataset()
-        forest = RandomForestRegressor(TREES, random_state=SEED, n_jobs=-1)
-        forest.fit(self._features(data.train.dags), _targets(data.train))
-        forest.n_jobs = 1  # for one architecture, starting threads takes longer than the forest
+        forest = Forest.fit(self._features(data.train.dags), _targets(data.train))
         predicted, true = forest.predict(self._features(data.test.dags)), _targets(data.test)
-        r = float(np.corrcoef(predicted, true)[0, 1])
-        rmse = float(np.sqrt(np.mean((predicted - true) ** 2)))
+        r = pearson(predicted, true)
         log.warning(
             "the scores of %s are predictions of a random forest, not measurements; on %d held-out DAGs r = %.3f",
             self.name, len(data.test), r,
         )  # fmt: skip
-        return forest, HeldOut(r, rmse, len(data.train), len(data.test))
+        return forest, HeldOut(r, rmse(predicted, true), len(data.train), len(data.test))
 
-    def _features(self, dags: Sequence[Dag]) -> np.ndarray[Any, np.dtype[np.float32]]:
-        """One-hot types and a bit for every edge."""  # dag feature
-        batch = self.batch(dags)
-        types = torch.nn.functional.one_hot(batch.types, self.num_types) * batch.node_mask()[:, :, None]
-        source, target = torch.triu_indices(self.max_nodes, self.max_nodes, offset=1)
-        features = torch.cat([types.flatten(1), batch.adjacency[:, source, target]], dim=1)
-        return features.float().numpy()
+    def _features(self, dags: Sequence[Dag]) -> Tensor:
+        return one_hot_features(self.batch(dags), self.num_types)  # dag feature
 
 
-def _targets(data: DagSet) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _targets(data: DagSet) -> Tensor:
     if not data.scored:
         raise TaskError("the surrogate of enas6 needs architectures that all have scores")
-    return np.array(data.scores, dtype=np.float64)
+    return torch.tensor(data.scores, dtype=torch.float64)
