@@ -24,7 +24,14 @@ class FormatError(DvaeError, ValueError):
 
 
 class TaskError(DvaeError, ValueError):
-    """An unknown task, or a DAG that does not belong to the task."""
+    """An unknown task, or a DAG that does not belong to the task.
+
+    `problem` is the sentence without the number of the DAG, for callers who name it otherwise.
+    """
+
+    def __init__(self, problem: str, *, dag: int | None = None) -> None:
+        super().__init__(problem if dag is None else f"DAG {dag} {problem}")
+        self.problem = problem if dag is None else f"the DAG {problem}"
 
 
 class ConfigError(DvaeError, ValueError):

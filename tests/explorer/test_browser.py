@@ -18,7 +18,7 @@ import pytest
 
 from dvae import models, tasks
 from dvae.dag import DagSet, load_jsonl
-from dvae.explorer import PageModel, Space, charts, open_study
+from dvae.explorer import PageModel, Space, map_figure, open_studies
 from dvae.explorer.model import Walk
 from dvae.strategies import Archive, Evaluation, Evolution
 from dvae.studies.ledger import Outcome
@@ -68,7 +68,7 @@ def score_one(book: OptunaLedger, space: Space, number: int) -> None:
 
 @pytest.fixture(scope="module")
 def address(browser: Any, asia: Space, ledger: OptunaLedger) -> Iterator[str]:
-    with served(PageModel(asia, [open_study(ledger.url)])) as page:
+    with served(PageModel(asia, open_studies(ledger.url))) as page:
         yield page
 
 
@@ -102,7 +102,7 @@ def test_clicking_a_point_shows_it_and_between_points_decodes(visitor: Visitor, 
     visitor.click_map(*corner)
     visitor.wait_for_text("#title", "Decoded DAG")
     assert len([part for part in visitor.elements("drawing") if "node" in part]) > 1
-    here = visitor.trace(charts.CURRENT, lambda trace: trace["x"][0] == pytest.approx(corner[0], abs=0.05))
+    here = visitor.trace(map_figure.CURRENT, lambda trace: trace["x"][0] == pytest.approx(corner[0], abs=0.05))
     assert (here["x"][0], here["y"][0]) == pytest.approx(corner, abs=0.05)
     lowest = plane.project(asia.latents)[:, 0].argmin()
     visitor.click_map(*plane.project(asia.latents)[lowest].tolist())
@@ -169,8 +169,8 @@ def test_a_walk_goes_from_one_dag_to_another(visitor: Visitor, asia: Space) -> N
     page.click("#set-end")
     page.wait_for_selector("#panel-Walk:not([hidden])")
     visitor.wait_for_text("#walk-facts", "1 / 33")
-    assert len(visitor.trace(charts.PATH_TRACE, lambda trace: len(trace["x"]) == 33)["x"]) == 33
-    assert visitor.trace(charts.MARKS, lambda trace: trace["text"] == ["A", "B"])["text"] == ["A", "B"]
+    assert len(visitor.trace(map_figure.PATH_TRACE, lambda trace: len(trace["x"]) == 33)["x"]) == 33
+    assert visitor.trace(map_figure.MARKS, lambda trace: trace["text"] == ["A", "B"])["text"] == ["A", "B"]
     page.click("#path label:has-text('Circle')")
     page.locator("#step [role=slider]").focus()
     page.keyboard.press("ArrowRight")
@@ -188,7 +188,7 @@ def test_the_neighbourhood_is_a_square_of_drawings(visitor: Visitor) -> None:
     visitor.page.wait_for_function("document.querySelectorAll('#grid .thumb').length === 25")
     visitor.page.click("#side label:has-text('3')")
     visitor.page.wait_for_function("document.querySelectorAll('#grid .thumb').length === 9")
-    assert len(visitor.trace(charts.GRID, lambda trace: len(trace["x"]) == 9)["x"]) == 9
+    assert len(visitor.trace(map_figure.GRID, lambda trace: len(trace["x"]) == 9)["x"]) == 9
     visitor.page.click("#grid .thumb >> nth=0")
     visitor.wait_for_text("#title", "Decoded DAG")
 
@@ -208,7 +208,7 @@ def test_a_running_study_is_followed_and_its_best_exported(
     running.join()
     assert page.locator(".top-row").count() == already + 2
     count = already + 3  # and the star
-    assert len(visitor.trace(charts.PROPOSALS, lambda trace: len(trace["x"]) == count)["x"]) == count
+    assert len(visitor.trace(map_figure.PROPOSALS, lambda trace: len(trace["x"]) == count)["x"]) == count
     with page.expect_download() as download:  # what was ticked before is still ticked
         visitor.choose("export-top", "JSONL")
     path = tmp_path / "top.jsonl"
@@ -245,11 +245,11 @@ def test_the_keyboard_reaches_everything(visitor: Visitor) -> None:
         )
     assert {"go-best", "go-random", "theme", "map-frame", "plane", "tab", "set-start", "text", "place"} <= reached
     assert {"node", "export", "toggle", "enforce"} <= reached
-    before = visitor.trace(charts.CURRENT)["x"][0]
+    before = visitor.trace(map_figure.CURRENT)["x"][0]
     page.focus("#map-frame")
     page.keyboard.press("ArrowRight")
     visitor.wait_for_text("#title", "Decoded DAG")
-    assert visitor.trace(charts.CURRENT, lambda trace: trace["x"][0] > before)["x"][0] > before
+    assert visitor.trace(map_figure.CURRENT, lambda trace: trace["x"][0] > before)["x"][0] > before
 
 
 @pytest.mark.slow
@@ -326,7 +326,7 @@ def test_the_picture_of_the_readme(browser: Any, tmp_path: Path) -> None:
         score = task.score(trial.dag)
         book.finish(trial.number, Outcome(score), {})
         strategy.tell([Evaluation(dag, score)])
-    with served(PageModel(space, [open_study(book.url)])) as page:
+    with served(PageModel(space, open_studies(book.url))) as page:
         for width, height in ((1280, 800), (1920, 1080)):
             for theme in ("light", "dark"):
                 visit = Visitor(browser, page, width, height, theme)

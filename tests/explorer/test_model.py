@@ -81,7 +81,7 @@ def test_a_walk_has_a_drawing_and_its_changes_for_every_step(model: PageModel) -
     assert len(walk.changes[0]) == 0
     assert model.walk(BEST, {"known": 5}, "circle") is walk
     for wrong in (None, "spiral", 3, ["line"]):
-        with pytest.raises(RequestError, match="the way"):
+        with pytest.raises(RequestError, match="the path"):
             model.walk(BEST, BEST, wrong)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dvae.errors import DvaeError, FormatError, MissingError
-from dvae.figures import Series, read_series, save_curves, training_curves
+from dvae.figures import Series, read_series, save_curves
 from dvae.figures.curves import DPI, SIZE, end_labels
 
 LOSS = Series("loss $a$ <b>", (1, 2, 3), (3.0, 2.0, 1.5), (2.5, 1.5, 1.0), (3.5, 2.5, 2.0))
@@ -54,7 +54,7 @@ def test_series_are_read_from_the_columns_of_a_csv_file(tmp_path: Path) -> None:
     path.write_text("epoch,loss,kl\n1,3,\n2,2.5,0.1\n")
     assert read_series(path) == [Series("loss", (1, 2), (3, 2.5)), Series("kl", (2,), (0.1,))]
     assert [line.name for line in read_series(path, columns=["kl"])] == ["kl"]
-    assert training_curves(path, tmp_path / "out.png").stat().st_size > 1_000
+    assert save_curves(tmp_path / "out.png", read_series(path), "epoch", "loss").stat().st_size > 1_000
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_bad_metrics_are_named_by_file_and_line(tmp_path: Path, text: str, messa
 
 def test_missing_metrics_are_named(tmp_path: Path) -> None:
     with pytest.raises(MissingError, match="no such file"):
-        training_curves(tmp_path / "none.csv", tmp_path / "out.png")
+        read_series(tmp_path / "none.csv")
 
 
 def test_bad_series_are_refused_and_nothing_written(tmp_path: Path) -> None:

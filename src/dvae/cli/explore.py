@@ -24,7 +24,9 @@ def explore(
     run: options.Run,
     study: Annotated[
         list[str] | None,
-        typer.Option("--study", metavar="URL", help="Follow a search: its storage, or URL#NAME; may be repeated."),
+        typer.Option(
+            "--study", metavar="URL", help="Follow all studies of a storage, or one of them: URL#NAME; may be repeated."
+        ),
     ] = None,
     points: Annotated[int, typer.Option(min=2, max=200_000, help="How many DAGs the map shows.")] = 20_000,
     port: Annotated[
@@ -43,7 +45,7 @@ def explore(
     from dvae import explorer
     from dvae.cli import runs
 
-    studies = [explorer.open_study(address) for address in study or []]
+    studies = [found for address in study or [] for found in explorer.open_studies(address)]
     vae = runs.load_model(run, device)
     with progress_bar("Reading the DAGs of the map"):
         known, source = _known(run, vae, points)

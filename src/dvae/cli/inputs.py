@@ -69,7 +69,7 @@ def read_dags(path: Path, task: Task) -> list[ScoredDag]:
             try:
                 task.batch([item.dag])
             except (TaskError, DagError) as error:
-                problem = str(error).replace("DAG 0 has", "the DAG has", 1)
+                problem = error.problem if isinstance(error, TaskError) else str(error)
                 raise FormatError.at(path, line_of(path, place), problem) from None
         raise
     return items

@@ -176,13 +176,13 @@ class OptunaLedger:
             raise StudyError(f"{shown(self.url)} does not answer: {_first_line(error)}") from None
 
 
-def study_names(url: str) -> list[str]:
-    """The studies of a storage."""
+def study_names(url: str, *, newest_first: bool = False) -> list[str]:
+    """The studies of a storage, by name or by age."""
     storage, engine = _open(url, HEARTBEAT_SECONDS, create=False)
-    names = sorted(study.study_name for study in storage.get_all_studies())
+    names = [study.study_name for study in storage.get_all_studies()]  # in the order they were created
     storage.remove_session()
     engine.dispose()
-    return names
+    return names[::-1] if newest_first else sorted(names)
 
 
 def shown(url: str) -> str:

@@ -132,13 +132,12 @@ class Task(ABC):
             if unknown is not None:
                 known = ", ".join(map(str, self.vocabulary.labels[:12]))
                 raise TaskError(
-                    f"DAG {number} has a node of type {unknown!r}, unknown to {self.name} (it knows {known})"
+                    f"has a node of type {unknown!r}, unknown to {self.name} (it knows {known})", dag=number
                 )
             whole = self.wrap(dag)
             if len(whole) > self.max_nodes:
-                raise TaskError(
-                    f"DAG {number} has {len(whole)} nodes for the model, but {self.name} allows {self.max_nodes}"
-                )
+                problem = f"has {len(whole)} nodes for the model, but {self.name} allows {self.max_nodes}"
+                raise TaskError(problem, dag=number)
             wrapped.append(whole)
         return DagBatch.from_dags(wrapped, self.vocabulary.index_of, self.max_nodes)
 
@@ -187,6 +186,10 @@ class Task(ABC):
         except (TaskError, DagError):
             return False
         return bool(self.valid(batch)[0])
+
+    def why_invalid(self, dag: Dag) -> str | None:
+        """The rule that a DAG breaks, in one sentence, where the task can name it."""
+        return None
 
     def keys_of(self, dags: Sequence[Dag]) -> list[Hashable]:
         """What makes each of a user's DAGs itself in this task."""
