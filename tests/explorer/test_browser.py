@@ -18,15 +18,18 @@ import pytest
 
 from dvae import models, tasks
 from dvae.dag import DagSet, load_jsonl
-from dvae.explorer import PageModel, Space, map_figure, open_studies
+from dvae.explorer import PageModel, Space, graph_view, map_figure, open_studies
 from dvae.explorer.model import Walk
+from dvae.figures import bayesnet_style
 from dvae.strategies import Archive, Evaluation, Evolution
 from dvae.studies.ledger import Outcome
 from dvae.studies.optuna_ledger import OptunaLedger
 from dvae.studies.study import ABOUT
+from dvae.tasks import GenericTask
 from dvae.training import fit
 
 from .browsers import Visitor, opened, served
+from .test_graph_view import random_dag
 
 pytestmark = pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 
@@ -157,6 +160,14 @@ def _turns(walk: Walk) -> list[int]:
     return [step for step, found in enumerate(walk.changes) if step > 1 and len(found)]
 
 
+def test_no_edge_is_missing_from_a_drawing(visitor: Visitor) -> None:
+    for seed in range(12):
+        dag = random_dag(seed)
+        task = GenericTask.infer("random", [dag])
+        drawn = graph_view.elements(dag, bayesnet_style(task.vocabulary.labels), task)
+        assert visitor.draw("drawing", drawn) == []
+
+
 def test_a_walk_goes_from_one_dag_to_another(visitor: Visitor, asia: Space) -> None:
     page = visitor.page
     model, start = PageModel(asia), {"known": asia.best}
@@ -175,7 +186,7 @@ def test_a_walk_goes_from_one_dag_to_another(visitor: Visitor, asia: Space) -> N
     page.locator("#step [role=slider]").focus()
     page.keyboard.press("ArrowRight")
     visitor.wait_for_text("#walk-facts", "2 / 33")
-    page.evaluate("step => dash_clientside.set_props('step', { value: step })", turns[0])
+    page.evaluate("step => dash_clientside.set_props('step', { value: step })", turns[0] + 1)
     visitor.wait_for_text("#walk-facts", f"{turns[0] + 1} / 33")
     marked = [part for part in visitor.elements("walk-drawing") if {"added", "removed"} & set(part["classes"].split())]
     assert len(marked) > 0
@@ -255,7 +266,7 @@ def test_the_keyboard_reaches_everything(visitor: Visitor) -> None:
 @pytest.mark.slow
 def test_nothing_overlaps_or_sticks_out(visitor: Visitor) -> None:
     page = visitor.page
-    for width, height in ((1920, 1080), (1280, 800)):
+    for width, height in ((1920, 1080), (390, 844), (1280, 800)):
         page.set_viewport_size({"width": width, "height": height})
         for tab in ("Walk", "Neighbourhood", "Search", "Inspect"):
             visitor.tab(tab)

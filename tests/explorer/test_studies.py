@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+from pathlib import Path
+
+import optuna
 import pytest
 
 from dvae.dag import Dag
 from dvae.errors import MissingError, StudyError
 from dvae.explorer import PageModel, RequestError, Space, open_studies
 from dvae.explorer.studies import MEAN_OVER, Scored, baselines, running_best, running_mean, snapshot, top_distinct
-from dvae.studies.ledger import MemoryLedger
-from dvae.studies.study import Study
+from dvae.studies.ledger import MemoryLedger, Outcome
+from dvae.studies.optuna_ledger import OptunaLedger
+from dvae.studies.study import ENDED, Study
 
 from .conftest import MakeStudy, extend
 
@@ -35,6 +39,22 @@ def test_a_snapshot_counts_every_trial_and_shows_the_scored_ones(make_study: Mak
     assert seen.words == "3 of 50 scored, 1 failed"
     assert seen.problem == "Failed: it fell over"
     assert seen.top[0].score == 3.0
+
+
+def test_reasons_of_failures_are_counted_and_the_most_frequent_come_first(asia: Space) -> None:
+    ledger = MemoryLedger("failing")
+    for reason in ["b", "a", "c", "a", "d"]:
+        number = ledger.propose(asia.known.dags[0], {})
+        ledger.take("worker")
+        ledger.finish(number, Outcome(error=reason), {})
+    assert snapshot(Study(ledger)).problem == "Failed: a (2); b; c; and 1 other reason"
+
+
+def test_whether_a_search_is_over_is_read_from_its_study(make_study: MakeStudy) -> None:
+    study = make_study([1.0])
+    assert not snapshot(study).ended
+    study.ledger.describe(ENDED, True)
+    assert snapshot(study).ended
 
 
 def test_a_study_that_minimises_is_read_that_way(make_study: MakeStudy) -> None:
@@ -103,6 +123,25 @@ def test_baselines_are_the_best_of_the_map_and_the_exact_optimum(asia: Space, en
     assert optimum.score == pytest.approx(-11351.5965, abs=1e-3)
     assert optimum.score >= best.score
     assert [line.label for line in baselines(enas)] == ["best on the map"]
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_all_studies_of_a_storage_are_opened_the_newest_first(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/search.db"
+    for name in ("b", "c", "a"):
+        OptunaLedger(url, name, create="maximize").close()
+    assert [study.name for study in open_studies(url)] == ["a", "c", "b"]
+    assert [study.name for study in open_studies(f"{url}#c")] == ["c"]
+    with pytest.raises(StudyError, match="no study 'd'"):
+        open_studies(f"{url}#d")
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_a_storage_without_studies_is_said_in_words(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/empty.db"
+    optuna.storages.RDBStorage(url)
+    with pytest.raises(StudyError, match="dvae search RUN --storage"):
+        open_studies(url)
 
 
 def test_a_study_that_is_not_there_is_said_in_words(tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -22,15 +22,9 @@ def title_of(finding: Finding) -> str:
 
 def facts(finding: Finding, can_score: bool) -> list[html.Div]:
     """Score, validity, confidence and novelty of a DAG, and the rule that it breaks."""
-    if finding.score is not None:
-        score = _fact("Score", score_text(finding.score), _standing(finding.rank))
-    elif not finding.valid:
-        score = _fact("Score", "none", "not valid")
-    else:
-        score = _fact("Score", "unknown", "data not available" if can_score else "never scored")
     known = finding.same_as
     return [
-        score,
+        _score(finding.score, finding.rank, finding.valid, "data not available" if can_score else "never scored"),
         _validity(finding.valid),
         _fact(
             "Confidence",
@@ -47,13 +41,9 @@ def step_facts(space: Space, step: Step, number: int, count: int, changed: int) 
     """Score, validity and changes at a step of a walk."""
     return [
         _fact("Step", f"{number + 1} / {count}", f"{step.share:.0%} of the way"),
-        _fact(
-            "Score",
-            "unknown" if step.score is None else score_text(step.score),
-            "never scored" if step.score is None else _standing(space.rank_of(step.score)),
-        ),
+        _score(step.score, space.rank_of(step.score), step.valid, "never scored"),
         _validity(step.valid),
-        _fact("Changes", str(changed), "since the previous step"),
+        _fact("Changes", str(changed), "in this step"),
         *_reason(None if step.valid else space.broken_rule(step.dag)),
     ]
 
@@ -152,6 +142,12 @@ def hover_card(space: Space, index: int) -> list[Any]:
 def score_text(score: float) -> str:
     """A score with as many digits as are worth reading."""
     return f"{score:,.2f}" if abs(score) >= 100 else f"{score:.4f}"
+
+
+def _score(score: float | None, rank: float | None, valid: bool, why_unknown: str) -> html.Div:
+    if score is not None:
+        return _fact("Score", score_text(score), _standing(rank))
+    return _fact("Score", "unknown", why_unknown) if valid else _fact("Score", "none", "not valid")
 
 
 def _standing(rank: float | None) -> str:

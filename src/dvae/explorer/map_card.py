@@ -25,11 +25,12 @@ def card(space: Space) -> html.Section:
     """The map with its choices above and below it."""
     scored = len(space.sorted_scores) > 1
     plane = space.planes[-1] if scored else space.planes[0]
+    backgrounds = [kind for kind in map_figure.BACKGROUNDS if scored or kind != "score"]
+    background = segments("background", backgrounds, "density", "Background of the map")
     head = [
         html.H2("Map"),
         segments("plane", space.map_names, plane.name, "Axes of the map"),
-        html.Span("Background", className="label push"),
-        segments("background", ["none", "density", *(["score"] if scored else [])], "density", "Background of the map"),
+        html.Div([html.Span("Background", className="label"), background], className="row push"),
     ]
     frame = [
         dcc.Graph(

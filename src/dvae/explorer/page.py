@@ -94,7 +94,7 @@ def _connect_browser(app: Dash) -> None:
         Input("play", "n_clicks"), State("player", "disabled"), prevent_initial_call=True,
     )  # fmt: skip
     app.clientside_callback(
-        "function (tick, step, last) { return step >= last ? 0 : step + 1; }",
+        "function (tick, step, last) { return step >= last ? 1 : step + 1; }",
         Output("step", "value"), Input("player", "n_intervals"), State("step", "value"), State("step", "max"),
         prevent_initial_call=True,
     )  # fmt: skip

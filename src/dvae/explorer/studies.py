@@ -93,7 +93,8 @@ class Snapshot:
             return ""
         reasons = [f"{reason} ({count:,})" if count > 1 else reason for reason, count in self.failures[:MAX_REASONS]]
         more = len(self.failures) - len(reasons)
-        return f"Failed: {'; '.join(reasons)}" + (f"; and {more:,} other reasons" if more else "")
+        rest = f"and {more:,} other reason{'s' if more > 1 else ''}"
+        return "Failed: " + "; ".join([*reasons, rest] if more else reasons)
 
 
 @dataclass(frozen=True)

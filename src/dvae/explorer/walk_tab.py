@@ -29,7 +29,7 @@ def panel() -> html.Div:
     ]
     player = [
         button("▶", "play", kind="quiet icon", **aria_label("Play or pause")),
-        dcc.Slider(0, WALK_STEPS - 1, 1, value=0, id="step", marks=None, updatemode="drag", className="slider"),
+        dcc.Slider(1, WALK_STEPS, 1, value=1, id="step", marks=None, updatemode="drag", className="slider"),
     ]
     body = [
         html.Div(id="walk-facts", className="facts"),
@@ -88,7 +88,7 @@ def connect(app: Dash, model: PageModel) -> None:
             patch["data"][PATH_TRACE] = map_marks.nothing()
             return no_update, no_update, no_update, no_update, patch
         walk = model.walk(start, end, path, enforce)
-        here = places.whole_number(step, 0, len(walk.steps) - 1, "the step")
+        here = places.whole_number(step, 1, len(walk.steps), "the step") - 1
         latents = latents_of(walk.steps)
         patch["data"][PATH_TRACE] = map_marks.path_trace(model.plane(plane).project(latents), here)
         scores = [item.score for item in walk.steps]
@@ -107,5 +107,5 @@ def connect(app: Dash, model: PageModel) -> None:
     )  # fmt: skip
     def inspect(_: Any, step: Any, start: Any, end: Any, path: Any, enforce: Any) -> Any:
         walk = model.walk(start, end, path, enforce)
-        here = places.whole_number(step, 0, len(walk.steps) - 1, "the step")
+        here = places.whole_number(step, 1, len(walk.steps), "the step") - 1
         return places.to_json(walk.steps[here].place), "Inspect"
