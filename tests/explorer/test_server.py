@@ -14,6 +14,7 @@ import pytest
 
 from dvae.errors import ConfigError, DagError
 from dvae.explorer import PageModel, Space, is_loopback, make_app, make_server, server
+from dvae.explorer.colours import series_colour
 from dvae.studies.study import Study
 
 from .conftest import MakeStudy
@@ -282,3 +283,10 @@ def test_without_a_study_the_search_panel_says_how_to_follow_one(asia: Space, ma
     assert "This page follows no search" in without
     with_one = make_app(PageModel(asia, [make_study([1.0])])).server.test_client()
     assert "This page follows no search" not in with_one.get("/_dash-layout").get_data(as_text=True)
+
+
+def test_every_study_can_be_chosen_and_has_its_colour(asia: Space, make_study: MakeStudy) -> None:
+    studies = [make_study([1.0], name=name) for name in ("newest", "older")]
+    page = json.dumps(make_app(PageModel(asia, studies)).server.test_client().get("/_dash-layout").json)
+    for number, name in enumerate(("newest", "older")):
+        assert re.search(rf'"background": "{series_colour(number)}".{{1,200}}"{name}"', page)
