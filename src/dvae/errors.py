@@ -24,15 +24,22 @@ class FormatError(DvaeError, ValueError):
 
 
 class TaskError(DvaeError, ValueError):
-    """An unknown task, or a DAG that does not belong to the task."""
+    """An unknown task, or a DAG that does not belong to the task.
+
+    `problem` is the sentence without the number of the DAG, for callers who name it otherwise.
+    """
+
+    def __init__(self, problem: str, *, dag: int | None = None) -> None:
+        super().__init__(problem if dag is None else f"DAG {dag} {problem}")
+        self.problem = problem if dag is None else f"the DAG {problem}"
 
 
 class MisfitError(TaskError):
-    """A DAG, one of several, that does not belong to the task; `problem` goes on from "the DAG"."""
+    """A DAG, one of several, that does not belong to the task; `problem` is a predicate, as in "has a cycle"."""
 
     def __init__(self, number: int, problem: str) -> None:
-        super().__init__(f"DAG {number} {problem}")
-        self.number, self.problem = number, problem
+        super().__init__(problem, dag=number)
+        self.number = number
 
 
 class ConfigError(DvaeError, ValueError):

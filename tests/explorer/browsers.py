@@ -63,6 +63,11 @@ def served(model: PageModel) -> Iterator[str]:
         server.server_close()
 
 
+def _is_complaint(line: Any) -> bool:
+    """An error, or cytoscape's warning that it cannot draw an edge."""
+    return line.type == "error" or "invalid endpoints" in line.text
+
+
 class Visitor:
     """One open page, what it asked for and what it complained about."""
 
@@ -72,7 +77,7 @@ class Visitor:
         self.complaints: list[str] = []
         self.page.on("request", lambda request: self.requested.append(request.url))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("console", lambda line: self.complaints.append(line.text) if line.type == "error" else None)
+        self.page.on("console", lambda line: self.complaints.append(line.text) if _is_complaint(line) else None)
         self.page.goto(address)
         self.page.wait_for_function("document.documentElement.dataset.ready === 'yes'")
         self.page.wait_for_selector("#facts .fact")
@@ -128,6 +133,24 @@ class Visitor:
             drawing,
         )
         return found
+
+    def draw(self, drawing: str, elements: list[dict[str, Any]]) -> list[str]:
+        """Puts elements into a drawing; returns the edges that it cannot draw."""
+        self.page.evaluate("([name, elements]) => dash_clientside.set_props(name, { elements })", [drawing, elements])
+        edges = [part["data"]["id"] for part in elements if "source" in part["data"]]
+        self.page.wait_for_function(
+            "([name, edges]) => edges.every(id => document.getElementById(name)._cyreg.cy.getElementById(id).length)"
+            " && document.getElementById(name)._cyreg.cy.edges().length === edges.length",
+            arg=[drawing, edges],
+        )
+        self.page.wait_for_timeout(60)  # for a frame in which it is drawn
+        bad: list[str] = self.page.evaluate(
+            "name => document.getElementById(name)._cyreg.cy.edges().filter(e => {"
+            " const s = e.sourceEndpoint(), t = e.targetEndpoint();"
+            " return ![s.x, s.y, t.x, t.y].every(Number.isFinite); }).map(e => e.id())",
+            drawing,
+        )
+        return bad
 
     def tap(self, drawing: str, node: int) -> None:
         """Clicks a node of a drawing."""

@@ -18,15 +18,18 @@ import pytest
 
 from dvae import models, tasks
 from dvae.dag import DagSet, ScoredDag, load_jsonl
-from dvae.explorer import PageModel, Space, charts, open_study
+from dvae.explorer import PageModel, Space, graph_view, map_figure, open_studies
 from dvae.explorer.model import Walk
+from dvae.figures import bayesnet_style
 from dvae.strategies import Archive, Evolution
 from dvae.studies.ledger import Outcome
 from dvae.studies.optuna_ledger import OptunaLedger
 from dvae.studies.study import ABOUT
+from dvae.tasks import GenericTask
 from dvae.training import fit
 
 from .browsers import Visitor, opened, served
+from .test_graph_view import random_dag
 
 pytestmark = pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 
@@ -68,7 +71,7 @@ def score_one(book: OptunaLedger, space: Space, number: int) -> None:
 
 @pytest.fixture(scope="module")
 def address(browser: Any, asia: Space, ledger: OptunaLedger) -> Iterator[str]:
-    with served(PageModel(asia, [open_study(ledger.url)])) as page:
+    with served(PageModel(asia, open_studies(ledger.url))) as page:
         yield page
 
 
@@ -102,7 +105,7 @@ def test_clicking_a_point_shows_it_and_between_points_decodes(visitor: Visitor, 
     visitor.click_map(*corner)
     visitor.wait_for_text("#title", "Decoded DAG")
     assert len([part for part in visitor.elements("drawing") if "node" in part]) > 1
-    here = visitor.trace(charts.CURRENT, lambda trace: trace["x"][0] == pytest.approx(corner[0], abs=0.05))
+    here = visitor.trace(map_figure.CURRENT, lambda trace: trace["x"][0] == pytest.approx(corner[0], abs=0.05))
     assert (here["x"][0], here["y"][0]) == pytest.approx(corner, abs=0.05)
     lowest = plane.project(asia.latents)[:, 0].argmin()
     visitor.click_map(*plane.project(asia.latents)[lowest].tolist())
@@ -157,6 +160,14 @@ def _turns(walk: Walk) -> list[int]:
     return [step for step, found in enumerate(walk.changes) if step > 1 and len(found)]
 
 
+def test_no_edge_is_missing_from_a_drawing(visitor: Visitor) -> None:
+    for seed in range(12):
+        dag = random_dag(seed)
+        task = GenericTask.infer("random", [dag])
+        drawn = graph_view.elements(dag, bayesnet_style(task.vocabulary.labels), task)
+        assert visitor.draw("drawing", drawn) == []
+
+
 def test_a_walk_goes_from_one_dag_to_another(visitor: Visitor, asia: Space) -> None:
     page = visitor.page
     model, start = PageModel(asia), {"known": asia.best}
@@ -169,13 +180,13 @@ def test_a_walk_goes_from_one_dag_to_another(visitor: Visitor, asia: Space) -> N
     page.click("#set-end")
     page.wait_for_selector("#panel-Walk:not([hidden])")
     visitor.wait_for_text("#walk-facts", "1 / 33")
-    assert len(visitor.trace(charts.PATH_TRACE, lambda trace: len(trace["x"]) == 33)["x"]) == 33
-    assert visitor.trace(charts.MARKS, lambda trace: trace["text"] == ["A", "B"])["text"] == ["A", "B"]
+    assert len(visitor.trace(map_figure.PATH_TRACE, lambda trace: len(trace["x"]) == 33)["x"]) == 33
+    assert visitor.trace(map_figure.MARKS, lambda trace: trace["text"] == ["A", "B"])["text"] == ["A", "B"]
     page.click("#path label:has-text('Circle')")
     page.locator("#step [role=slider]").focus()
     page.keyboard.press("ArrowRight")
     visitor.wait_for_text("#walk-facts", "2 / 33")
-    page.evaluate("step => dash_clientside.set_props('step', { value: step })", turns[0])
+    page.evaluate("step => dash_clientside.set_props('step', { value: step })", turns[0] + 1)
     visitor.wait_for_text("#walk-facts", f"{turns[0] + 1} / 33")
     marked = [part for part in visitor.elements("walk-drawing") if {"added", "removed"} & set(part["classes"].split())]
     assert len(marked) > 0
@@ -188,7 +199,7 @@ def test_the_neighbourhood_is_a_square_of_drawings(visitor: Visitor) -> None:
     visitor.page.wait_for_function("document.querySelectorAll('#grid .thumb').length === 25")
     visitor.page.click("#side label:has-text('3')")
     visitor.page.wait_for_function("document.querySelectorAll('#grid .thumb').length === 9")
-    assert len(visitor.trace(charts.GRID, lambda trace: len(trace["x"]) == 9)["x"]) == 9
+    assert len(visitor.trace(map_figure.GRID, lambda trace: len(trace["x"]) == 9)["x"]) == 9
     visitor.page.click("#grid .thumb >> nth=0")
     visitor.wait_for_text("#title", "Decoded DAG")
 
@@ -208,7 +219,7 @@ def test_a_running_study_is_followed_and_its_best_exported(
     running.join()
     assert page.locator(".top-row").count() == already + 2
     count = already + 3  # and the star
-    assert len(visitor.trace(charts.PROPOSALS, lambda trace: len(trace["x"]) == count)["x"]) == count
+    assert len(visitor.trace(map_figure.PROPOSALS, lambda trace: len(trace["x"]) == count)["x"]) == count
     with page.expect_download() as download:  # what was ticked before is still ticked
         visitor.choose("export-top", "JSONL")
     path = tmp_path / "top.jsonl"
@@ -245,17 +256,17 @@ def test_the_keyboard_reaches_everything(visitor: Visitor) -> None:
         )
     assert {"go-best", "go-random", "theme", "map-frame", "plane", "tab", "set-start", "text", "place"} <= reached
     assert {"node", "export", "toggle", "enforce"} <= reached
-    before = visitor.trace(charts.CURRENT)["x"][0]
+    before = visitor.trace(map_figure.CURRENT)["x"][0]
     page.focus("#map-frame")
     page.keyboard.press("ArrowRight")
     visitor.wait_for_text("#title", "Decoded DAG")
-    assert visitor.trace(charts.CURRENT, lambda trace: trace["x"][0] > before)["x"][0] > before
+    assert visitor.trace(map_figure.CURRENT, lambda trace: trace["x"][0] > before)["x"][0] > before
 
 
 @pytest.mark.slow
 def test_nothing_overlaps_or_sticks_out(visitor: Visitor) -> None:
     page = visitor.page
-    for width, height in ((1920, 1080), (1280, 800)):
+    for width, height in ((1920, 1080), (390, 844), (1280, 800)):
         page.set_viewport_size({"width": width, "height": height})
         for tab in ("Walk", "Neighbourhood", "Search", "Inspect"):
             visitor.tab(tab)
@@ -326,7 +337,7 @@ def test_the_picture_of_the_readme(browser: Any, tmp_path: Path) -> None:
         score = task.score(trial.dag)
         book.finish(trial.number, Outcome(score), {})
         strategy.tell([ScoredDag(dag, score)])
-    with served(PageModel(space, [open_study(book.url)])) as page:
+    with served(PageModel(space, open_studies(book.url))) as page:
         for width, height in ((1280, 800), (1920, 1080)):
             for theme in ("light", "dark"):
                 visit = Visitor(browser, page, width, height, theme)

@@ -1,16 +1,20 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import zipfile
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import torch
 
 from dvae.dag import Dag, ScoredDag, from_dot
 from dvae.dag.jsonl import parse_line
 from dvae.explorer import RequestError, Space
-from dvae.explorer.exports import MOST_DAGS, export, formats_of
+from dvae.explorer.exports import MAX_DAGS, export, formats_of
 from dvae.tasks import BayesNetTask
 
 
@@ -70,16 +74,29 @@ def test_bif_holds_the_frequencies_of_the_table(asia: Space) -> None:
 
 
 def test_the_source_of_an_architecture_makes_its_network(enas: Space) -> None:
-    from dvae.nas import Architecture
+    from dvae.nas import FULL, Architecture, fixed_network
 
-    dag = enas.known.dags[0]
-    tree = ast.parse(export([ScoredDag(dag)], "pytorch", enas.task).text)
-    imported = [name.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for name in node.names]
-    assert imported == ["nn", "FULL", "Architecture", "fixed_network"]
-    (call,) = [node for node in tree.body if isinstance(node, ast.Assign)]
-    assert isinstance(call.value, ast.Call)
-    written = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.value.keywords}
-    assert Architecture(**written) == Architecture.from_dag(dag)
+    images = torch.randn(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    for dag in enas.known.dags[:2]:
+        names: dict[str, Any] = {}
+        exec(export([ScoredDag(dag)], "pytorch", enas.task).text, names)
+        made, wanted = names["make_network"](seed=4), fixed_network(Architecture.from_dag(dag), FULL, seed=4)
+        assert str(made) == str(wanted)
+        weights = wanted.state_dict()
+        assert made.state_dict().keys() == weights.keys()
+        assert all(torch.equal(value, weights[name]) for name, value in made.state_dict().items())
+        with torch.no_grad():
+            assert torch.equal(made.eval()(images), wanted.eval()(images))
+
+
+def test_several_dags_of_a_format_for_one_are_a_zip_of_files(asia: Space) -> None:
+    items = items_of(asia, 3)
+    made = export(items, "pgmpy", asia.task)
+    assert made.name == "asia-3-dags.zip"
+    with zipfile.ZipFile(io.BytesIO(made.content)) as archive:
+        assert archive.namelist() == ["asia-dag-1.py", "asia-dag-2.py", "asia-dag-3.py"]
+        texts = [archive.read(name).decode() for name in archive.namelist()]
+    assert texts == [export([item], "pgmpy", asia.task).text for item in items]
 
 
 def test_what_cannot_be_exported_is_refused_in_words(asia: Space, enas: Space) -> None:
@@ -90,13 +107,15 @@ def test_what_cannot_be_exported_is_refused_in_words(asia: Space, enas: Space) -
     with pytest.raises(RequestError, match="at least one"):
         export([], "jsonl", asia.task)
     with pytest.raises(RequestError, match="at most"):
-        export(items * (MOST_DAGS + 1), "jsonl", asia.task)
+        export(items * (MAX_DAGS + 1), "jsonl", asia.task)
     with pytest.raises(RequestError, match="at most 100"):
         export(items * 101, "svg", asia.task)
     with pytest.raises(RequestError, match="no valid Bayesian network"):
         export([ScoredDag(Dag(("A",)))], "bif", asia.task)
     with pytest.raises(RequestError, match="no architecture"):
         export([ScoredDag(Dag(("input", "output")))], "pytorch", enas.task)
+    with pytest.raises(RequestError, match="no architecture"):
+        export([ScoredDag(Dag(("input", "output"), ((0, 1),)))], "pytorch", enas.task)
 
 
 def test_the_name_of_a_file_is_a_plain_word(pipelines: Space) -> None:

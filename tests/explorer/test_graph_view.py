@@ -1,15 +1,21 @@
 from __future__ import annotations
 
 import base64
-from typing import Any
+import math
+import random
+from typing import Any, Literal
 from xml.etree import ElementTree
 
 import pytest
 
 from dvae.dag import Dag
 from dvae.explorer import Space
-from dvae.explorer.graph_view import common_frame, elements, film, frame, style_for, thumbnail
+from dvae.explorer.graph_view import common_frame, elements, film, frame, task_style, thumbnail
 from dvae.explorer.walks import changes
+from dvae.figures import style_for
+from dvae.tasks import GenericTask, Look
+
+BORDER = 2.0  # pixels outside a node's box: half of the thickest border, that of a changed node
 
 
 def split(drawn: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -19,7 +25,7 @@ def split(drawn: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[
 
 
 def test_a_drawing_holds_every_node_and_edge(any_space: Space) -> None:
-    style = style_for(any_space.task)
+    style = task_style(any_space.task)
     for dag in any_space.known.dags[:10]:
         nodes, edges = split(elements(dag, style, any_space.task))
         assert [node["data"]["full"] for node in nodes] == [f"{n}: {label}" for n, label in enumerate(dag.types)]
@@ -29,7 +35,7 @@ def test_a_drawing_holds_every_node_and_edge(any_space: Space) -> None:
 
 
 def test_everything_lies_between_the_corners(enas: Space) -> None:
-    style = style_for(enas.task)
+    style = task_style(enas.task)
     drawn = elements(enas.known.dags[0], style, enas.task)
     (low, high) = [item["position"] for item in drawn if item.get("classes") == "corner"]
     for node in split(drawn)[0]:
@@ -39,12 +45,12 @@ def test_everything_lies_between_the_corners(enas: Space) -> None:
 
 
 def test_a_tower_lies_down(enas: Space, asia: Space) -> None:
-    tall = frame(enas.known.dags[0], style_for(enas.task), enas.task)
+    tall = frame(enas.known.dags[0], task_style(enas.task), enas.task)
     assert tall.width > tall.height
     (first, *_, last) = [tall.centres[node] for node in range(8)]
     assert first[0] < last[0]
     fan = Dag(("A", "S", "T", "L", "B", "E", "X", "D"), tuple((0, child) for child in range(1, 8)))
-    flat = frame(fan, style_for(asia.task), asia.task)
+    flat = frame(fan, task_style(asia.task), asia.task)
     assert flat.width > flat.height
     assert all(flat.centres["A"][1] < flat.centres[child][1] for child in fan.types[1:])
 
@@ -60,16 +66,61 @@ def test_small_pictures_of_networks_keep_their_variables_in_place(asia: Space) -
 
 def test_edges_that_pass_nodes_are_routed_around_them(enas: Space) -> None:
     dag = Dag(("input", "conv3", "sep3", "output"), ((0, 1), (1, 2), (2, 3), (0, 3)))
-    _, edges = split(elements(dag, style_for(enas.task), enas.task))
+    _, edges = split(elements(dag, task_style(enas.task), enas.task))
     by_ends = {(edge["data"]["from"], edge["data"]["to"]): edge for edge in edges}
     assert "routed" in by_ends[0, 3]["classes"]
     assert len(by_ends[0, 3]["data"]["weights"].split()) == len(by_ends[0, 3]["data"]["distances"].split()) >= 2
     assert "routed" not in by_ends[1, 2]["classes"]
 
 
+def random_dag(seed: int) -> Dag:
+    """Of 2 to 40 nodes, small ones more often, with half an edge to two edges per node."""
+    chance = random.Random(seed)
+    count = round(2 * 20 ** chance.random())
+    share = min(1, chance.uniform(1, 4) / (count - 1))
+    pairs = [(u, v) for v in range(count) for u in range(v)]
+    edges = [pair for pair in pairs if chance.random() < share] or pairs[:1]
+    return Dag(tuple(chance.choice(["a", "bcd", "a longer label"]) for _ in range(count)), tuple(edges))
+
+
+def controls(edge: dict[str, Any], start: dict[str, float], end: dict[str, float]) -> list[tuple[float, float]]:
+    """Where cytoscape puts the control points of an edge."""
+    right, down = end["x"] - start["x"], end["y"] - start["y"]
+    length = math.hypot(right, down)
+    weights = map(float, edge["data"].get("weights", "").split())
+    distances = map(float, edge["data"].get("distances", "").split())
+    return [
+        (start["x"] + along * right - across * down / length, start["y"] + along * down + across * right / length)
+        for along, across in zip(weights, distances, strict=True)
+    ]
+
+
+def is_inside(point: tuple[float, float], node: dict[str, Any]) -> bool:
+    """Whether a point lies in or on the outline of a node with the thickest border there is."""
+    x, y = point[0] - node["position"]["x"], point[1] - node["position"]["y"]
+    across = x / (node["data"]["width"] / 2 + BORDER)
+    down = y / (node["data"]["height"] / 2 + BORDER)
+    return (math.hypot(across, down) if node["data"]["shape"] == "ellipse" else max(abs(across), abs(down))) <= 1
+
+
+@pytest.mark.parametrize("shape", ["circle", "box"])
+@pytest.mark.parametrize("seeds", [range(start, start + 50) for start in range(0, 200, 50)], ids=str)
+def test_every_edge_can_be_drawn(seeds: range, shape: Literal["circle", "box"]) -> None:
+    """Cytoscape draws no edge with a control point inside one of its nodes."""
+    for dag in map(random_dag, seeds):
+        task = GenericTask.infer("random", [dag])
+        nodes, edges = split(elements(dag, style_for(Look(shape=shape), task.vocabulary.labels), task))
+        assert sorted((edge["data"]["from"], edge["data"]["to"]) for edge in edges) == list(dag.edges)
+        for edge in edges:
+            source, target = nodes[edge["data"]["from"]], nodes[edge["data"]["to"]]
+            for point in controls(edge, source["position"], target["position"]):
+                assert not is_inside(point, source)
+                assert not is_inside(point, target)
+
+
 def test_a_film_keeps_its_nodes_in_place_and_marks_what_changed(asia: Space) -> None:
     dags = [asia.known.dags[0], asia.known.dags[1], asia.known.dags[2]]  # sampled in one order of the variables
-    style = style_for(asia.task)
+    style = task_style(asia.task)
     pictures = film(dags, style, asia.task)
     where = [{n["data"]["label"]: n["position"] for n in split(picture)[0]} for picture in pictures]
     assert where[0] == where[1] == where[2]
@@ -82,7 +133,7 @@ def test_a_film_keeps_its_nodes_in_place_and_marks_what_changed(asia: Space) -> 
 
 
 def test_dags_that_contradict_each_other_have_no_common_frame(asia: Space) -> None:
-    style = style_for(asia.task)
+    style = task_style(asia.task)
     one, other = Dag(("A", "S"), ((0, 1),)), Dag(("S", "A"), ((0, 1),))
     assert common_frame([one, other], style, asia.task) is None
     assert [len(split(picture)[1]) for picture in film([one, other], style, asia.task)] == [1, 1]
@@ -90,19 +141,19 @@ def test_dags_that_contradict_each_other_have_no_common_frame(asia: Space) -> No
 
 def test_dags_of_different_sizes_share_a_frame_by_position(pipelines: Space) -> None:
     sizes = {len(dag) for dag in pipelines.known.dags}
-    shared = common_frame(pipelines.known.dags[:12], style_for(pipelines.task), pipelines.task)
+    shared = common_frame(pipelines.known.dags[:12], task_style(pipelines.task), pipelines.task)
     assert shared is not None
     assert len(shared.centres) == max(len(dag) for dag in pipelines.known.dags[:12]) <= max(sizes)
 
 
 def test_names_of_two_kinds_cannot_be_told_apart(asia: Space) -> None:
     twice = Dag(("A", "A"), ())  # no network: its nodes go by position
-    assert common_frame([asia.known.dags[0], twice], style_for(asia.task), asia.task) is None
+    assert common_frame([asia.known.dags[0], twice], task_style(asia.task), asia.task) is None
 
 
 def test_a_frame_has_a_route_for_every_edge(any_space: Space) -> None:
     dag = any_space.known.dags[1]
-    assert len(frame(dag, style_for(any_space.task), any_space.task).routes) == len(dag.edges)
+    assert len(frame(dag, task_style(any_space.task), any_space.task).routes) == len(dag.edges)
 
 
 @pytest.mark.parametrize("label", ["<script>alert(1)</script>", '"><img src=x>', "a&b", "\u202e", "\x00"])

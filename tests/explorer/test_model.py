@@ -52,6 +52,11 @@ def test_a_typed_dag_the_model_cannot_hold_is_refused(model: PageModel, text: st
         model.typed(text)
 
 
+def test_a_dag_the_model_cannot_hold_is_named_without_a_number(model: PageModel) -> None:
+    with pytest.raises(RequestError, match=r"^the DAG has a node of type 'Z', unknown to asia"):
+        model.typed("[Z]")
+
+
 def test_editing_makes_a_given_dag_of_whatever_is_shown(model: PageModel) -> None:
     dag = model.find(BEST).dag
     label = str(dag.types[2])
@@ -81,7 +86,7 @@ def test_a_walk_has_a_drawing_and_its_changes_for_every_step(model: PageModel) -
     assert len(walk.changes[0]) == 0
     assert model.walk(BEST, {"known": 5}, "circle") is walk
     for wrong in (None, "spiral", 3, ["line"]):
-        with pytest.raises(RequestError, match="the way"):
+        with pytest.raises(RequestError, match="the path"):
             model.walk(BEST, BEST, wrong)
 
 

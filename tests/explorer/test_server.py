@@ -14,6 +14,7 @@ import pytest
 
 from dvae.errors import ConfigError, DagError
 from dvae.explorer import PageModel, Space, is_loopback, make_app, make_server, server
+from dvae.explorer.colours import series_colour
 from dvae.studies.study import Study
 
 from .conftest import MakeStudy
@@ -77,13 +78,13 @@ def test_a_page_of_somebody_else_cannot_speak_to_us(client: Any) -> None:
 
 
 def test_a_request_is_bounded_in_size(client: Any) -> None:
-    answer = client.post(UPDATE, data=b"x" * (server.MOST_BYTES + 1), content_type="application/json")
+    answer = client.post(UPDATE, data=b"x" * (server.MAX_BYTES + 1), content_type="application/json")
     assert answer.status_code == 413
     assert answer.json["message"]
 
 
 def test_requests_are_bounded_in_number(asia: Space, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "MOST_REQUESTS", 1)
+    monkeypatch.setattr(server, "MAX_REQUESTS", 1)
     monkeypatch.setattr(server, "PATIENCE", 0.01)
     app = make_app(PageModel(asia))
 
@@ -279,6 +280,13 @@ def test_a_page_that_all_may_open_answers_to_any_name(asia: Space) -> None:
 
 def test_without_a_study_the_search_panel_says_how_to_follow_one(asia: Space, make_study: MakeStudy) -> None:
     without = make_app(PageModel(asia)).server.test_client().get("/_dash-layout").get_data(as_text=True)
-    assert "No study is followed" in without
+    assert "This page follows no search" in without
     with_one = make_app(PageModel(asia, [make_study([1.0])])).server.test_client()
-    assert "No study is followed" not in with_one.get("/_dash-layout").get_data(as_text=True)
+    assert "This page follows no search" not in with_one.get("/_dash-layout").get_data(as_text=True)
+
+
+def test_every_study_can_be_chosen_and_has_its_colour(asia: Space, make_study: MakeStudy) -> None:
+    studies = [make_study([1.0], name=name) for name in ("newest", "older")]
+    page = json.dumps(make_app(PageModel(asia, studies)).server.test_client().get("/_dash-layout").json)
+    for number, name in enumerate(("newest", "older")):
+        assert re.search(rf'"background": "{series_colour(number)}".{{1,200}}"{name}"', page)

@@ -5,7 +5,8 @@ import torch
 
 from dvae.dag import Dag, DagSet
 from dvae.errors import ConfigError
-from dvae.explorer import Given, Known, Latent, Space
+from dvae.explorer import Given, Known, Latent, Space, cards
+from dvae.tasks import EnasTask
 
 
 def test_a_known_dag_is_found_with_its_own_score_and_place(any_space: Space) -> None:
@@ -88,3 +89,19 @@ def test_a_space_needs_dags_and_known_maps(asia: Space) -> None:
         Space(asia.vae, DagSet.of([]), torch.empty(0, 6), "empty")
     with pytest.raises(ConfigError, match="PC 1 and 2"):
         asia.plane("elsewhere")
+
+
+def test_a_dag_that_is_not_valid_names_the_rule_where_the_task_can(
+    enas: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = Given(Dag(("input", "conv3", "output"), ((0, 1),)))
+    space = Space(enas.vae, enas.known, enas.latents, "rules")
+    assert not space.find(broken).valid
+    assert space.find(broken).broken_rule is None  # this task does not say
+    monkeypatch.setattr(EnasTask, "why_invalid", lambda task, dag: f"node {len(dag) - 1} has no input")
+    space = Space(enas.vae, enas.known, enas.latents, "rules")
+    finding = space.find(broken)
+    assert finding.broken_rule == "node 2 has no input"
+    assert "Not valid: node 2 has no input" in str(cards.facts(finding, can_score=False))
+    assert space.find(Known(0)).broken_rule is None
+    assert "Not valid" not in str(cards.facts(space.find(Known(0)), can_score=False))

@@ -10,10 +10,11 @@ import pytest
 
 from dvae.dag.value import Dag
 from dvae.errors import DvaeError
-from dvae.figures import DagStyle, Picture, draw_dag, draw_dags, save_dags, style_of, to_png, to_svg
+from dvae.figures import DagStyle, Picture, draw_dag, draw_dags, save_dags, style_for, style_of, to_png, to_svg
 from dvae.figures.picture import shortened, text_width
 from dvae.figures.png import pixel_size, png_bytes
 from dvae.figures.style import ARCHITECTURE, generic_style, luminance, text_colour
+from dvae.tasks import Look
 
 ENAS = Dag(
     ("input", "conv3", "sep5", "max3", "conv5", "avg3", "sep3", "output"),
@@ -154,6 +155,15 @@ def test_the_style_is_told_from_the_labels() -> None:
     assert style_of([ASIA]).round
     assert not style_of([Dag(("a", "a"))]).round
     assert not style_of([Dag((0, 1))]).round
+
+
+def test_a_task_looks_as_it_says_and_has_the_colours_of_its_dags() -> None:
+    labels = ("<start>", "<end>", *ASIA.types)
+    network = style_for(Look(shape="circle"), labels)
+    assert network.round
+    assert {label: network.colour(label) for label in ASIA.types} == dict(style_of([ASIA]).colours)
+    assert not style_for(Look(), labels).round
+    assert style_for(Look(palette="architecture"), labels).colour("conv3") == ARCHITECTURE["conv3"]
 
 
 def test_colours_depend_on_the_labels_alone() -> None:

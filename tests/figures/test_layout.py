@@ -132,7 +132,7 @@ def test_hundreds_of_nodes_are_laid_out_in_seconds() -> None:
 
 
 def test_boxes_must_match_the_nodes() -> None:
-    with pytest.raises(DvaeError, match="one a node"):
+    with pytest.raises(DvaeError, match="one per node"):
         layered(Dag(("a", "b")), [Box()])
 
 

@@ -24,7 +24,9 @@ def explore(
     run: options.Run,
     study: Annotated[
         list[str] | None,
-        typer.Option("--study", metavar="URL", help="Follow a search: its storage, or URL#NAME; may be repeated."),
+        typer.Option(
+            "--study", metavar="URL", help="Follow all studies of a storage, or one of them: URL#NAME; may be repeated."
+        ),
     ] = None,
     points: Annotated[int, typer.Option(min=2, max=200_000, help="How many DAGs the map shows.")] = 20_000,
     port: Annotated[
@@ -43,9 +45,11 @@ def explore(
     """
     from dvae import explorer
     from dvae.runs import Run
+    from dvae.studies.storage import has_studies
 
     opened = Run.open(run, data=data)
-    studies = [explorer.open_study(address) for address in study or []]
+    own = [opened.storage] if has_studies(run) else []
+    studies = [found for address in study or own for found in explorer.open_studies(address)]
     vae = opened.model(device)
     with progress_bar("Reading the DAGs of the map"):
         known, source = known_dags(opened, vae, points)

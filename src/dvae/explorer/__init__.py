@@ -1,24 +1,24 @@
-"""The page on a trained model: see its latent space, click it, edit, walk, and follow a search."""
+"""An interactive page on a trained model: its latent space to click, edit and walk through, and its searches."""
 
+from dvae.explorer.maps import FlatMap
 from dvae.explorer.model import PageModel
 from dvae.explorer.places import Given, Known, Latent, Place, RequestError
-from dvae.explorer.plane import Plane
 from dvae.explorer.server import is_loopback, make_app, make_server
 from dvae.explorer.space import Finding, Space
-from dvae.explorer.studies import open_study
+from dvae.explorer.studies import open_studies
 
 __all__ = [
     "Finding",
+    "FlatMap",
     "Given",
     "Known",
     "Latent",
     "PageModel",
     "Place",
-    "Plane",
     "RequestError",
     "Space",
     "is_loopback",
     "make_app",
     "make_server",
-    "open_study",
+    "open_studies",
 ]

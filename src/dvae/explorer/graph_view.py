@@ -8,40 +8,33 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from dvae.dag import Dag, Label
 from dvae.errors import DagError
-from dvae.explorer.walks import Changes, changes, identities
-from dvae.figures import DagStyle, architecture_style, bayesnet_style, compact, generic_style, layered, to_svg
-from dvae.figures.fixed import Arrange, column, ring
+from dvae.explorer.walks import Changes, changes
+from dvae.figures import Arrange, DagStyle, column, compact, layered, ring, style_for, to_svg
 from dvae.figures.layout import Box, Point
-from dvae.figures.style import SHORT_NAME, mixed, text_colour
-from dvae.tasks import BayesNetTask, EnasTask, Task
+from dvae.figures.style import mixed, text_colour
+from dvae.tasks import Task
 
 Element = dict[str, Any]
-Name = object  # of a node: what `walks.identities` gives
+Name = Hashable  # of a node: see `Task.node_names`
 
 REMEMBERED = 4096
-EDGE = "#7f8da1"  # seen on light and on dark ground
-LEAST_LENGTH = 1e-6
-TOWER = 1.15  # height to width from which on a drawing is turned: the page has more width than height
+EDGE = "#7f8da1"  # visible on light and dark backgrounds
+MIN_LENGTH = 1e-6
+TURNED_FROM = 1.15  # height to width above which a drawing is turned: the page has more width than height
 ON_THE_LINE = 1.5  # pixels; controls this near to the straight line are left out
+CLEARANCE = 8.0  # pixels between a control point and the nodes of its edge: room for thick borders and the arrow head
 
 
-def style_for(task: Task) -> DagStyle:
-    """One look for all DAGs of a task; the background is the page's."""
-    labels = task.vocabulary.labels[2:]
-    if isinstance(task, EnasTask):
-        style = architecture_style()
-    elif isinstance(task, BayesNetTask) and all(len(str(label)) <= SHORT_NAME for label in labels):
-        style = bayesnet_style(labels)
-    else:
-        style = generic_style(task.vocabulary.labels)
-    return replace(style, background=None, edge=EDGE, edge_width=1.8)
+def task_style(task: Task) -> DagStyle:
+    """The style of all DAGs of a task on the page, which has its own background."""
+    return replace(style_for(task.look, task.vocabulary.labels), background=None, edge=EDGE, edge_width=1.8)
 
 
 @dataclass(frozen=True)
@@ -56,7 +49,7 @@ class Frame:
 
 def frame(dag: Dag, style: DagStyle, task: Task) -> Frame:
     """The frame of one DAG."""
-    return _frame(dag, [style.box(label) for label in dag.types], identities(dag, task))
+    return _frame(dag, [style.box(label) for label in dag.types], task.node_names(dag))
 
 
 def common_frame(dags: Sequence[Dag], style: DagStyle, task: Task) -> Frame | None:
@@ -64,16 +57,13 @@ def common_frame(dags: Sequence[Dag], style: DagStyle, task: Task) -> Frame | No
     labels: dict[Name, Label] = {}
     edges: set[tuple[Name, Name]] = set()
     for dag in dags:
-        names = identities(dag, task)
+        names = task.node_names(dag)
         for name, label in zip(names, dag.types, strict=True):
-            # The widest label of a position makes its box.
-            if len(str(label)) >= len(str(labels.get(name, ""))):
-                labels[name] = label
+            labels[name] = max(labels.get(name, label), label, key=lambda each: style.box(each).width)
         edges |= {(names[source], names[target]) for source, target in dag.edges}
     if len({type(name) for name in labels}) > 1:
         return None  # variables in some, positions in others
-    order = list(labels) if not all(isinstance(name, int) for name in labels) else sorted(labels, key=str)
-    order = sorted(order, key=lambda name: name if isinstance(name, int) else 0)
+    order = sorted(labels, key=lambda name: name if isinstance(name, int) else 0)  # others stay as they came
     number = {name: place for place, name in enumerate(order)}
     try:
         union = Dag(tuple(str(place) for place in range(len(order))), tuple((number[u], number[v]) for u, v in edges))
@@ -89,19 +79,18 @@ def elements(
     """The nodes and edges of a drawing; changed ones carry classes, removed edges are drawn as ghosts."""
     place = within or frame(dag, style, task)
     changed = changed or Changes()
-    names = identities(dag, task)
+    names = task.node_names(dag)
     nodes = [_node(node, dag.types[node], name, place, style, name in changed.nodes) for node, name in enumerate(names)]
-    edges = []
-    for source, target in dag.edges:
-        pair = (names[source], names[target])
-        edges.append(
-            _edge(f"e{source}-{target}", source, target, place, pair, "added" if pair in changed.added else "")
-        )
     number = {name: node for node, name in enumerate(names)}
-    for pair in sorted(changed.removed, key=str):
-        if pair[0] in number and pair[1] in number and pair in place.routes:
-            source, target = number[pair[0]], number[pair[1]]
-            edges.append(_edge(f"g{source}-{target}", source, target, place, pair, "removed"))
+    shown = [(names[source], names[target]) for source, target in dag.edges]
+    kinds = {pair: "added" if pair in changed.added else "" for pair in shown}
+    kinds |= dict.fromkeys(sorted(changed.removed & place.routes.keys(), key=str), "removed")
+    edges = []
+    for (source, target), kind in kinds.items():
+        if source in number and target in number:
+            ends = number[source], number[target]
+            boxes = style.box(dag.types[ends[0]]), style.box(dag.types[ends[1]])
+            edges.append(_edge(ends, kind, _controls(place, (source, target), boxes)))
     return [*_corners(place), *nodes, *edges]
 
 
@@ -121,22 +110,20 @@ def thumbnail(dag: Dag, task: Task) -> str:
 
     Small pictures stand side by side to be compared, so nodes have fixed places where the task names them.
     """
-    text = to_svg(dag, style=compact(style_for(task)), arrange=_arrangement(dag, task)).encode()
+    text = to_svg(dag, style=compact(task_style(task)), arrange=_arrangement(dag, task)).encode()
     return "data:image/svg+xml;base64," + base64.b64encode(text).decode("ascii")
 
 
 def _arrangement(dag: Dag, task: Task) -> Arrange:
-    if isinstance(task, EnasTask):
-        return column
-    if isinstance(task, BayesNetTask) and len(set(dag.types)) == len(dag):
-        return ring(task.variables)
-    return layered
+    if task.look.arrangement == "ring" and task.node_names(dag) == list(dag.types):
+        return ring(task.vocabulary.labels[2:])
+    return column if task.look.arrangement == "column" else layered
 
 
 def _frame(dag: Dag, boxes: Sequence[Box], names: Sequence[Name]) -> Frame:
     """From left to right; top to bottom where that is wider."""
     layout = layered(dag, boxes)
-    sideways = layout.height > TOWER * layout.width
+    sideways = layout.height > TURNED_FROM * layout.width
     if sideways:
         layout = layered(dag, [Box(box.height, box.width, box.round) for box in boxes])
     turn = _turned if sideways else _upright
@@ -184,33 +171,42 @@ def _node(node: int, label: Label, name: Name, place: Frame, style: DagStyle, ch
     return {"data": data, "position": {"x": x, "y": y}, "classes": "changed" if changed else "", "grabbable": False}
 
 
-def _edge(name: str, source: int, target: int, place: Frame, pair: tuple[Name, Name], kind: str) -> Element:
-    weights, distances = _controls(place.routes[pair], place.centres[pair[0]], place.centres[pair[1]])
+def _edge(ends: tuple[int, int], kind: str, controls: Sequence[Point]) -> Element:
+    source, target = ends
+    name = f"{'g' if kind == 'removed' else 'e'}{source}-{target}"
     data: Element = {"id": name, "source": f"n{source}", "target": f"n{target}", "from": source, "to": target}
-    classes = kind
-    if weights:
-        data |= {"weights": " ".join(map(str, weights)), "distances": " ".join(map(str, distances))}
-        classes = f"{kind} routed".strip()
-    return {"data": data, "classes": classes}
+    if controls:
+        data["weights"] = " ".join(str(round(along, 4)) for along, _ in controls)
+        data["distances"] = " ".join(str(round(across, 2)) for _, across in controls)
+    return {"data": data, "classes": f"{kind} routed".strip() if controls else kind}
 
 
-def _controls(route: Sequence[Point], start: Point, end: Point) -> tuple[list[float], list[float]]:
-    """The control points of a route relative to the line from start to end, as cytoscape wants them.
+def _controls(place: Frame, pair: tuple[Name, Name], boxes: tuple[Box, Box]) -> list[Point]:
+    """The control points of a route as cytoscape wants them: the share along the line of centres, the distance from it.
 
     Its unbundled curves pass through the middles of consecutive controls, so the ends of inner pieces, where a route
     runs in its lane, serve as controls; two of them hold the curve in the lane.
     """
+    route, start, end = place.routes[pair], place.centres[pair[0]], place.centres[pair[1]]
     right, down = end[0] - start[0], end[1] - start[1]
     length = math.hypot(right, down)
-    if length < LEAST_LENGTH:
-        return [], []
-    inner = list(route[3:-3:3]) or list(route[1:-1])
-    weights, distances = [], []
-    for x, y in inner:
-        across = ((x - start[0]) * -down + (y - start[1]) * right) / length
+    if length < MIN_LENGTH:
+        return []
+    controls = []
+    for point in route[3:-3:3] or route[1:-1]:
+        x, y = _outside(_outside(point, start, boxes[0]), end, boxes[1])
         along = ((x - start[0]) * right + (y - start[1]) * down) / length**2
-        weights.append(round(along, 4))
-        distances.append(round(across, 2))
-    if all(abs(distance) < ON_THE_LINE for distance in distances):
-        return [], []
-    return weights, distances
+        controls.append((along, ((x - start[0]) * -down + (y - start[1]) * right) / length))
+    return [] if all(abs(across) < ON_THE_LINE for _, across in controls) else controls
+
+
+def _outside(point: Point, centre: Point, box: Box) -> Point:
+    """The point, moved straight away from a node until it is clear of it.
+
+    An edge ends where the line from its control point to the centre meets the node's outline; cytoscape does not draw
+    an edge whose control point is inside.
+    """
+    x, y = point[0] - centre[0], point[1] - centre[1]
+    across, down = x / (box.width / 2 + CLEARANCE), y / (box.height / 2 + CLEARANCE)
+    reach = math.hypot(across, down) if box.round else max(abs(across), abs(down))
+    return point if reach >= 1 or reach == 0 else (centre[0] + x / reach, centre[1] + y / reach)

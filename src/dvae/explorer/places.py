@@ -12,14 +12,16 @@ from typing import Any
 
 from dvae.dag import Dag, to_plain
 from dvae.errors import DagError, DvaeError
+from dvae.tasks import Task
 
-MOST_NODES = 500  # of a DAG that a page may send
-MOST_EDGES = 20_000
-LARGEST_LATENT = 1e4  # in absolute value; a posterior's means are of order one
+MAX_NODES = 500  # of a DAG that a page may send
+MAX_EDGES = 20_000
+MAX_TEXT = 100_000  # characters of a DAG that is typed
+MAX_LATENT = 1e4  # in absolute value; a posterior's means are of order one
 
 
 class RequestError(DvaeError, ValueError):
-    """The page, or whoever speaks in its place, sent something that cannot be."""
+    """The page, or something that speaks in its place, sent an impossible request."""
 
 
 @dataclass(frozen=True)
@@ -66,16 +68,31 @@ def from_json(payload: object, *, known: int, latent: int) -> Place:
         values = payload["latent"]
         if not isinstance(values, list) or len(values) != latent:
             raise RequestError(f"a latent of this model is a list of {latent} numbers")
-        return Latent(tuple(number(value, -LARGEST_LATENT, LARGEST_LATENT, "an entry of a latent") for value in values))
+        return Latent(tuple(number(value, -MAX_LATENT, MAX_LATENT, "an entry of a latent") for value in values))
     types, edges = payload.get("types"), payload.get("edges")
     if not isinstance(types, list) or not isinstance(edges, list):
         raise RequestError("the page sent something that is no DAG")
-    if len(types) > MOST_NODES or len(edges) > MOST_EDGES:
-        raise RequestError(f"a DAG on this page has at most {MOST_NODES} nodes and {MOST_EDGES:,} edges")
+    _check_size(len(types), len(edges))
     try:
         return Given(Dag(tuple(types), tuple(map(tuple, edges))))
     except (DagError, TypeError) as error:
         raise RequestError(f"the page sent something that is no DAG: {error}") from None
+
+
+def from_text(text: object, task: Task) -> Given:
+    """The DAG that somebody typed or pasted, in a notation of the task."""
+    if not isinstance(text, str) or not text.strip():
+        raise RequestError("type or paste a DAG first")
+    if len(text) > MAX_TEXT:
+        raise RequestError(f"the text is longer than {MAX_TEXT:,} characters")
+    dag = task.parse(text)
+    _check_size(len(dag), len(dag.edges))
+    return Given(dag)
+
+
+def _check_size(nodes: int, edges: int) -> None:
+    if nodes > MAX_NODES or edges > MAX_EDGES:
+        raise RequestError(f"a DAG on this page has at most {MAX_NODES} nodes and {MAX_EDGES:,} edges")
 
 
 def number(value: object, low: float, high: float, meaning: str) -> float:

@@ -1,4 +1,4 @@
-"""The page behind an address of this machine: bounded, read-only, nothing fetched from elsewhere."""
+"""The page on an address of this machine: bounded, read-only, nothing fetched from elsewhere."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import socket
 import threading
 from typing import Any
 
-from dvae.errors import ConfigError, DvaeError, MissingError
+from dvae.errors import ConfigError, DvaeError
 from dvae.explorer.model import PageModel
+from dvae.extras import missing
 
-MOST_BYTES = 1_000_000  # of one request
-MOST_REQUESTS = 12  # worked on at once; others wait
+MAX_BYTES = 1_000_000  # of one request
+MAX_REQUESTS = 12  # worked on at once; others wait
 PATIENCE = 20.0  # seconds that a request waits
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # The page may load from where it came from, and from nowhere else.
@@ -31,9 +32,9 @@ def make_app(model: PageModel, *, host: str = "127.0.0.1") -> Any:
     try:
         from dash import Dash
 
-        from dvae.explorer import callbacks, layout
-    except ImportError as error:
-        raise MissingError(f"the explorer needs Dash: pip install 'dvae[explorer]' ({error})") from None
+        from dvae.explorer import page
+    except ImportError:
+        raise missing("dash", "explorer", "the explorer") from None
     app = Dash(
         __name__,
         title=f"{model.space.title} · dvae",
@@ -41,11 +42,11 @@ def make_app(model: PageModel, *, host: str = "127.0.0.1") -> Any:
         serve_locally=True,
         include_assets_files=False,
         index_string=_skeleton(),
-        on_error=_say,
+        on_error=_show_error,
         add_log_handler=False,
     )
-    app.layout = layout.page(model.space, model.study_names)
-    callbacks.connect(app, model)
+    app.layout = page.layout(model)
+    page.connect(app, model)
     model.warm_up()
     _bound(app.server, host)
     return app
@@ -85,16 +86,17 @@ def _skeleton() -> str:
     return (importlib.resources.files("dvae.explorer") / "page.html").read_text(encoding="utf-8")
 
 
-def _say(error: Exception) -> None:
-    """Puts an error on the page in plain words; one that is ours also goes to the log, with its trace."""
+def _show_error(error: Exception) -> None:
+    """Shows an error on the page in plain words; a defect of ours goes to the log, with its traceback."""
     from dash import set_props
 
-    from dvae.explorer.callbacks import error_line
+    from dvae.explorer.controls import error_line
 
     set_props("message", {"children": error_line(plain_words(error)), "className": "message shown"})
 
 
 def plain_words(error: Exception) -> str:
+    """An error as a sentence for the page; a defect of ours is logged instead."""
     if isinstance(error, DvaeError):
         sentence = str(error)
         return sentence[:1].upper() + sentence[1:]
@@ -107,8 +109,8 @@ def _bound(server: Any, host: str) -> None:
     from flask import abort, jsonify, request
     from werkzeug.exceptions import HTTPException
 
-    server.config["MAX_CONTENT_LENGTH"] = MOST_BYTES
-    places = threading.BoundedSemaphore(MOST_REQUESTS)
+    server.config["MAX_CONTENT_LENGTH"] = MAX_BYTES
+    places = threading.BoundedSemaphore(MAX_REQUESTS)
 
     def check() -> None:
         # A page of somebody else's, or a name that leads here, must not speak to us.

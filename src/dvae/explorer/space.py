@@ -16,13 +16,12 @@ from torch import Tensor
 
 from dvae.dag import Dag, DagBatch, DagSet
 from dvae.errors import ConfigError, DvaeError
-from dvae.explorer import neighbours
-from dvae.explorer.neighbours import NeighbourMap
+from dvae.explorer import neighbour_map
+from dvae.explorer.maps import FlatMap, flat_maps
+from dvae.explorer.neighbour_map import NeighbourMap
 from dvae.explorer.places import Given, Known, Latent, Place
-from dvae.explorer.plane import Plane, planes
 from dvae.models import VAE
 from dvae.progress import track
-from dvae.tasks import BayesNetTask, EnasSurrogateTask, TabularTask
 
 CONFIDENCE_DRAWS = 64
 NEAREST = 6
@@ -31,8 +30,7 @@ REMEMBERED = 512  # findings kept, so that the panels of one page compute each p
 
 Origin = Literal["known", "decoded", "given"]
 
-
-Map = Plane | NeighbourMap
+Map = FlatMap | NeighbourMap
 
 
 @dataclass(frozen=True)
@@ -53,6 +51,7 @@ class Finding:
     dag: Dag
     latent: Tensor  # latent
     valid: bool
+    broken_rule: str | None  # why it is not valid, where the task can tell
     confidence: float  # share of sampled decodings of the latent that are this DAG
     score: float | None
     rank: float | None  # share of the known scores that are lower
@@ -83,12 +82,12 @@ class Space:
         return cls(vae, known, torch.cat(parts) if parts else torch.empty(0, vae.config.latent), title, source)
 
     @cached_property
-    def planes(self) -> tuple[Plane, ...]:
-        return planes(self.latents, self.known.scores)
+    def planes(self) -> tuple[FlatMap, ...]:
+        return flat_maps(self.latents, self.known.scores)
 
     @property
     def map_names(self) -> list[str]:
-        bent = [neighbours.NAME] if len(self.known) >= neighbours.FEWEST and neighbours.is_possible() else []
+        bent = [neighbour_map.NAME] if len(self.known) >= neighbour_map.MIN_DAGS and neighbour_map.is_possible() else []
         return [plane.name for plane in self.planes] + bent
 
     @cached_property
@@ -112,12 +111,6 @@ class Space:
         return numbers
 
     @property
-    def scores_instantly(self) -> bool:
-        if isinstance(self.task, BayesNetTask):
-            return self.task.can_score
-        return isinstance(self.task, TabularTask | EnasSurrogateTask)
-
-    @property
     def latent_size(self) -> int:
         return self.vae.config.latent
 
@@ -130,7 +123,7 @@ class Space:
     def plane(self, name: str) -> Map:
         if name not in self.map_names:
             raise ConfigError(f"there is no map {name!r}; choose one of {', '.join(self.map_names)}")
-        if name == neighbours.NAME:
+        if name == neighbour_map.NAME:
             return self.neighbour_map
         return next(plane for plane in self.planes if plane.name == name)
 
@@ -162,8 +155,15 @@ class Space:
         return Latent(tuple(self.vae.prior(1, seed=seed)[0].tolist()))
 
     def scores_of(self, dags: Sequence[Dag]) -> list[float | None]:
-        """The scores of DAGs: the task's own where it tells at once, else those that came with the data."""
+        """The scores of DAGs: the task's own where it can score, else those that came with the data."""
         return [self._score(dag) for dag in dags]
+
+    def broken_rule(self, dag: Dag) -> str | None:
+        """The rule of the task that an invalid DAG breaks, where the task can name it."""
+        try:
+            return self.task.why_invalid(dag)
+        except DvaeError:  # a decoding that is no DAG of the task at all
+            return None
 
     def nearest(self, latent: Tensor, count: int = NEAREST, without: int | None = None) -> tuple[Neighbour, ...]:
         """The known DAGs nearest to a latent, each DAG once, the number `without` left out."""
@@ -206,6 +206,7 @@ class Space:
             dag=dag,
             latent=latent,
             valid=valid,
+            broken_rule=None if valid else self.broken_rule(dag),
             confidence=self._confidence(latent, batch, enforce),
             score=score,
             rank=self.rank_of(score),
@@ -223,7 +224,7 @@ class Space:
 
     def _score(self, dag: Dag) -> float | None:
         try:
-            if self.scores_instantly:
+            if self.task.can_score:
                 return self.task.score(dag)
             number = self._number(self.task.batch([dag]))
         except DvaeError:  # no DAG of the task, or its table is gone: it has no score

@@ -6,21 +6,28 @@ The page only reads. Whatever gives trials this way can be followed; `dvae.studi
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+import math
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from dvae.bayesnet.structure import exact_optimum
-from dvae.dag import Dag
-from dvae.errors import DvaeError
-from dvae.explorer.space import Space
-from dvae.studies.study import HasScore, Study, running_best, top_distinct
-from dvae.tasks import BayesNetTask
+import torch
+from torch import Tensor
 
-MOST_TRIALS = 20_000  # the newest ones are shown
+from dvae.dag import Dag
+from dvae.errors import DagError, DvaeError, StudyError, TaskError
+from dvae.explorer.space import Space
+from dvae.studies.storage import shown, study_names
+from dvae.studies.study import HasScore, Study, running_best, top_distinct
+
+MAX_TRIALS = 20_000  # the newest ones are shown
 MEAN_OVER = 25  # trials
 TOP = 20
-MOST_VARIABLES = 12  # up to which the exact optimum is found in a moment
+MAX_REASONS = 3  # for failures that are shown
+MAX_OPTIMUM_NODES = 14  # of a model's DAG, up to which a task finds its optimum at once
+SECONDS_BETWEEN_READS = 1.0  # of a study, however many pages ask
 
 
 class TrialLike(HasScore, Protocol):
@@ -33,10 +40,14 @@ class TrialLike(HasScore, Protocol):
 
 
 class StudyLike(Protocol):
+    """What the page reads of a study."""
+
     @property
     def name(self) -> str: ...
     @property
     def description(self) -> Mapping[str, Any]: ...
+    @property
+    def ended(self) -> bool: ...
     @property
     def trials(self) -> Sequence[TrialLike]: ...
 
@@ -58,12 +69,13 @@ class Snapshot:
     strategy: str
     budget: int | None
     higher_is_better: bool
+    ended: bool
     counts: tuple[tuple[str, int], ...]  # trials by state
     scored: tuple[Scored, ...]  # by number
     best: tuple[float, ...]  # so far, after each of `scored`
     mean: tuple[float, ...]
     top: tuple[Scored, ...]  # the best distinct DAGs, best first
-    problem: str | None = None  # of the newest failed trial
+    failures: tuple[tuple[str, int], ...] = ()  # reasons, and how many trials failed for each
 
     @property
     def words(self) -> str:
@@ -75,6 +87,16 @@ class Snapshot:
         ]
         return ", ".join([f"{done} scored", *rest])
 
+    @property
+    def problem(self) -> str:
+        """Why trials failed, the most frequent reasons first; empty where none did."""
+        if not self.failures:
+            return ""
+        reasons = [f"{reason} ({count:,})" if count > 1 else reason for reason, count in self.failures[:MAX_REASONS]]
+        more = len(self.failures) - len(reasons)
+        rest = f"and {more:,} other reason{'s' if more > 1 else ''}"
+        return "Failed: " + "; ".join([*reasons, rest] if more else reasons)
+
 
 @dataclass(frozen=True)
 class Baseline:
@@ -84,25 +106,25 @@ class Baseline:
     score: float
 
 
-def open_study(address: str) -> StudyLike:
-    """The study at `URL` or `URL#NAME`; without a name, the only one there."""
+def open_studies(address: str) -> list[StudyLike]:
+    """All studies at `URL`, the newest first, or the one at `URL#NAME`."""
     url, _, name = address.partition("#")
-    return Study.open(url, name or None)
+    names = [name] if name else study_names(url)[::-1]
+    if not names:
+        raise StudyError(f"{shown(url)} holds no study; start one with: dvae search RUN --storage {shown(url)}")
+    return [Study.open(url, each) for each in names]
 
 
 def snapshot(study: StudyLike) -> Snapshot:
     """The study as it is now."""
     description = study.description
-    trials = sorted(study.trials, key=lambda trial: trial.number)[-MOST_TRIALS:]
-    counts: dict[str, int] = {}
-    for trial in trials:
-        counts[trial.state] = counts.get(trial.state, 0) + 1
+    trials = sorted(study.trials, key=lambda trial: trial.number)[-MAX_TRIALS:]
     scored = [
         Scored(trial.number, trial.dag, float(trial.score))
         for trial in trials
         if trial.state == "complete" and trial.score is not None
     ]
-    failures = [trial.error for trial in trials if trial.state == "failed" and trial.error]
+    failures = Counter(trial.error for trial in trials if trial.state == "failed" and trial.error)
     budget = description.get("budget")
     higher = description.get("direction", "maximize") != "minimize"
     values = [trial.score for trial in scored]
@@ -111,12 +133,13 @@ def snapshot(study: StudyLike) -> Snapshot:
         strategy=str(description.get("strategy", "")),
         budget=budget if isinstance(budget, int) and budget > 0 else None,
         higher_is_better=higher,
-        counts=tuple(counts.items()),
+        ended=study.ended,
+        counts=tuple(Counter(trial.state for trial in trials).items()),
         scored=tuple(scored),
         best=tuple(running_best(values, higher)),
         mean=tuple(running_mean(values, MEAN_OVER)),
         top=tuple(top_distinct(scored, TOP, higher)),
-        problem=failures[-1] if failures else None,
+        failures=tuple(failures.most_common()),
     )
 
 
@@ -128,12 +151,55 @@ def running_mean(values: Sequence[float], over: int) -> list[float]:
 
 
 def baselines(space: Space) -> tuple[Baseline, ...]:
-    """The best of the known DAGs, and the best there can be where that is quickly known."""
+    """The best score of the known DAGs, and the best possible one where the task finds it at once."""
     lines = []
     if len(space.sorted_scores):
-        lines.append(Baseline("best of the map's DAGs", float(space.sorted_scores[-1])))
-    task = space.task
-    if isinstance(task, BayesNetTask) and task.can_score and len(task.variables) <= MOST_VARIABLES:
-        with contextlib.suppress(DvaeError):  # the table is gone: there is one line less
-            lines.append(Baseline("exact optimum", exact_optimum(task.network_scores, name=task.score_name).score))
+        lines.append(Baseline("best on the map", float(space.sorted_scores[-1])))
+    if space.task.max_nodes <= MAX_OPTIMUM_NODES:
+        with contextlib.suppress(DvaeError):  # its data are gone: there is one line less
+            optimum = space.task.known_optimum()
+            lines += [] if optimum is None else [Baseline("exact optimum", optimum)]
     return tuple(lines)
+
+
+class WatchedStudy:
+    """A study that is read at most once a second, and the latents of what it scored, each encoded once."""
+
+    def __init__(self, study: StudyLike, clock: Callable[[], float]) -> None:
+        self.study, self._clock = study, clock
+        self._lock = threading.Lock()
+        self._seen: Snapshot | None = None
+        self._when = -math.inf
+        self._latents: dict[int, Tensor | None] = {}
+
+    def read(self) -> Snapshot:
+        """The study as it was at most a second ago."""
+        with self._lock:
+            if self._seen is None or self._clock() - self._when >= SECONDS_BETWEEN_READS:
+                try:
+                    self._seen = snapshot(self.study)
+                except DvaeError:
+                    raise
+                except Exception as error:  # whatever a storage may raise: it is busy, gone or not a storage
+                    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+                    raise StudyError(f"the study {self.study.name!r} cannot be read now: {reason}") from error
+                self._when = self._clock()
+            return self._seen
+
+    def latents(self, space: Space) -> Tensor:
+        """The latents of the scored DAGs; those that the model cannot hold are left out."""  # trial latent
+        scored = self.read().scored
+        with self._lock:
+            new = [trial for trial in scored if trial.number not in self._latents]
+            for trial, latent in zip(new, _encoded(space, [trial.dag for trial in new]), strict=True):
+                self._latents[trial.number] = latent
+            found = [latent for trial in scored if (latent := self._latents[trial.number]) is not None]
+        return torch.stack(found) if found else torch.empty(0, space.latent_size)
+
+
+def _encoded(space: Space, dags: Sequence[Dag]) -> list[Tensor | None]:
+    """The latents of DAGs, all at once; one by one where the model cannot hold some of them, which get None."""
+    try:
+        return list(space.encode(dags))
+    except (TaskError, DagError):
+        return [None] if len(dags) == 1 else [latent for dag in dags for latent in _encoded(space, [dag])]

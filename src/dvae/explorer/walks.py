@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,15 +12,15 @@ from torch import Tensor
 
 from dvae.dag import Dag, Edge
 from dvae.errors import ConfigError
-from dvae.explorer.neighbours import NeighbourMap
+from dvae.explorer.neighbour_map import NeighbourMap
 from dvae.explorer.places import Latent
 from dvae.explorer.space import Map, Space
-from dvae.tasks import BayesNetTask, Task
+from dvae.tasks import Task
 
 Path = Literal["line", "circle"]
 PATHS: tuple[Path, ...] = ("line", "circle")
-MOST_STEPS = 64
-MOST_SIDE = 9
+MAX_STEPS = 64
+MAX_SIDE = 9
 FLAT = 1e-3  # sine of an angle below which a great circle is a line, or is not defined
 
 
@@ -41,11 +41,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Changes:
-    """What separates a DAG from the one before, by what names its nodes (`identities`)."""
+    """What separates a DAG from the one before, by the names of nodes (`Task.node_names`)."""
 
-    nodes: frozenset[object] = frozenset()  # new, or of another type
-    added: frozenset[tuple[object, object]] = frozenset()
-    removed: frozenset[tuple[object, object]] = frozenset()
+    nodes: frozenset[Hashable] = frozenset()  # new, or of another type
+    added: frozenset[tuple[Hashable, Hashable]] = frozenset()
+    removed: frozenset[tuple[Hashable, Hashable]] = frozenset()
 
     def __len__(self) -> int:
         return len(self.nodes) + len(self.added) + len(self.removed)
@@ -53,8 +53,8 @@ class Changes:
 
 def latents_between(start: Tensor, end: Tensor, count: int, path: Path) -> Tensor:
     """`count` latents from start to end along the line or the great circle about the origin."""  # count latent
-    if not 2 <= count <= MOST_STEPS:
-        raise ConfigError(f"a walk has 2 to {MOST_STEPS} steps, not {count}")
+    if not 2 <= count <= MAX_STEPS:
+        raise ConfigError(f"a walk has 2 to {MAX_STEPS} steps, not {count}")
     shares = torch.linspace(0, 1, count, dtype=torch.float64)[:, None]
     start, end = start.double(), end.double()
     lengths = float(start.norm()), float(end.norm())
@@ -84,8 +84,8 @@ def neighbourhood(
     `reach` is how far the outermost lie, in standard deviations of the known DAGs along each axis. A map of neighbours
     has no straight axes; the first principal components take their place.
     """
-    if not 3 <= side <= MOST_SIDE or side % 2 == 0:
-        raise ConfigError(f"a neighbourhood has an odd side from 3 to {MOST_SIDE}, not {side}")
+    if not 3 <= side <= MAX_SIDE or side % 2 == 0:
+        raise ConfigError(f"a neighbourhood has an odd side from 3 to {MAX_SIDE}, not {side}")
     plane = space.planes[0] if isinstance(plane, NeighbourMap) else plane
     spread = plane.project(space.latents).std(0) if len(space.latents) > 1 else torch.ones(2)
     offsets = torch.linspace(-1, 1, side) * reach
@@ -106,21 +106,14 @@ def _steps(space: Space, latents: Tensor, shares: list[float], enforce: bool) ->
     return [Step(share, latent, dag, good, scores.get(dag)) for share, latent, dag, good in rows]
 
 
-def identities(dag: Dag, task: Task) -> list[object]:
-    """What makes a node the same in two DAGs: its variable in a Bayesian network, else its position."""
-    if isinstance(task, BayesNetTask) and len(set(dag.types)) == len(dag):
-        return list(dag.types)
-    return list(range(len(dag)))
-
-
 def changes(before: Dag, after: Dag, task: Task) -> Changes:
     """The parts of `after` that are new, and the edges of `before` that are gone."""
-    old, new = identities(before, task), identities(after, task)
+    old, new = task.node_names(before), task.node_names(after)
     types = dict(zip(old, before.types, strict=True))
     moved = {name for name, label in zip(new, after.types, strict=True) if types.get(name) != label}
     had, has = _named(before.edges, old), _named(after.edges, new)
     return Changes(frozenset(moved), frozenset(has - had), frozenset(had - has))
 
 
-def _named(edges: tuple[Edge, ...], names: list[object]) -> set[tuple[object, object]]:
+def _named(edges: tuple[Edge, ...], names: Sequence[Hashable]) -> set[tuple[Hashable, Hashable]]:
     return {(names[source], names[target]) for source, target in edges}

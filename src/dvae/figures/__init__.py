@@ -2,11 +2,11 @@
 
 from dvae.figures.curves import Series, read_series, save_curves
 from dvae.figures.dags import draw_dag, draw_dags, save_dags, to_png, to_svg
-from dvae.figures.fixed import Arrange, column, ring
+from dvae.figures.fixed_layouts import Arrange, column, ring
 from dvae.figures.layout import Box, Layout, layered
 from dvae.figures.panels import Panel, ScoreMap, save_panels, save_score_maps
 from dvae.figures.picture import Picture
-from dvae.figures.style import DagStyle, architecture_style, bayesnet_style, compact, generic_style, style_of
+from dvae.figures.style import DagStyle, architecture_style, bayesnet_style, compact, generic_style, style_for, style_of
 
 __all__ = [
     "Arrange",
@@ -31,6 +31,7 @@ __all__ = [
     "save_dags",
     "save_panels",
     "save_score_maps",
+    "style_for",
     "style_of",
     "to_png",
     "to_svg",

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 from dvae.errors import ConfigError, FormatError, MissingError
 from dvae.figures.picture import INK, shortened
+from dvae.figures.picture_file import write_picture
 from dvae.figures.spacing import separate, within
-from dvae.figures.writing import write_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,8 +30,8 @@ DPI = 200
 GRID = "#e2e8f0"
 QUIET = "#64748b"
 LABEL_POINTS = 9.0
-LABEL_WIDTH = 150.0
-MOST_LABELS = 15  # series that fit beside the lines; more go into a legend
+MAX_LABEL_WIDTH = 150.0
+MAX_LABELS = 15  # series that fit beside the lines; more go into a legend
 FEW_POINTS = 30  # up to which the points are marked
 
 
@@ -117,7 +117,7 @@ def save_curves(
 def end_labels(series: Sequence[Series], limits: tuple[float, float], *, log: bool, gap: float) -> list[EndLabel]:
     """A label for every series beside its last value, moved apart so that none covers another.
 
-    `limits` are those of the axis, `gap` the least distance of two labels as a share of the axis.
+    `limits` are those of the axis, `gap` the minimum distance between two labels as a share of the axis.
     """
     places = []
     for number, line in enumerate(series):
@@ -129,7 +129,7 @@ def end_labels(series: Sequence[Series], limits: tuple[float, float], *, log: bo
     heights = within(0.0, 1.0, heights, gaps)
     labels = []
     for height, (_, number) in zip(heights, places, strict=True):
-        text = shortened(series[number].name, LABEL_WIDTH, LABEL_POINTS)
+        text = shortened(series[number].name, MAX_LABEL_WIDTH, LABEL_POINTS)
         labels.append(EndLabel(text, height, LINES[number % len(LINES)]))
     return labels
 
@@ -179,7 +179,7 @@ def _draw(figure: Figure, series: Sequence[Series], words: tuple[str, str, str],
     draw_lines(axes, series, words, log)
     if len(series) == 1:
         return
-    if len(series) > MOST_LABELS:
+    if len(series) > MAX_LABELS:
         columns = 1 + len(series) // 30
         legend = figure.legend(loc="outside right upper", frameon=False, fontsize=LABEL_POINTS - 1, ncols=columns)
         for text in legend.get_texts():

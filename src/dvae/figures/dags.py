@@ -9,13 +9,13 @@ from pathlib import Path
 
 from dvae.dag.value import Dag
 from dvae.errors import ConfigError
-from dvae.figures.fixed import Arrange
+from dvae.figures.fixed_layouts import Arrange
 from dvae.figures.layout import Layout, Point, layered
 from dvae.figures.picture import Arrow, Picture, Shape, Text, shortened, text_width
+from dvae.figures.picture_file import write_picture
 from dvae.figures.png import png_bytes
 from dvae.figures.style import DagStyle, mixed, style_of, text_colour
 from dvae.figures.svg import svg_text
-from dvae.figures.writing import write_picture
 
 MARGIN = 14.0
 CORNER = 8.0
@@ -23,9 +23,9 @@ HEAD = 8.0  # length of an arrow head
 HEAD_WIDTH = 7.5
 TITLE_SIZE = 12.5
 TITLE_HEIGHT = 26.0
-TITLE_ROOM = 220.0  # a title may widen its cell up to this
+MAX_TITLE_WIDTH = 220.0  # up to which a title may widen its cell
 CELL_GAP = 14.0
-SHAPE_OF_GRID = 1.5  # width to height that the number of columns aims at
+GRID_ASPECT = 1.5  # width to height that the number of columns aims at
 CARD = "#f8fafc"
 CARD_EDGE = "#e2e8f0"
 
@@ -52,7 +52,7 @@ def draw_dags(
     if not dags:
         raise ConfigError("there is no DAG to draw; give at least one")
     if titles is not None and len(titles) != len(dags):
-        raise ConfigError(f"{len(titles)} titles were given for {len(dags)} DAGs; give one a DAG")
+        raise ConfigError(f"{len(titles)} titles were given for {len(dags)} DAGs; give one per DAG")
     if columns is not None and columns < 1:
         raise ConfigError(f"a grid of {columns} columns was asked for; it needs at least one")
     style = style or style_of(dags)
@@ -116,7 +116,7 @@ class _Cell:
 
 def _cell(dag: Dag, title: str, style: DagStyle, arrange: Arrange) -> _Cell:
     layout = arrange(dag, [style.box(label) for label in dag.types])
-    title_width = min(text_width(title, TITLE_SIZE, bold=True), TITLE_ROOM)
+    title_width = min(text_width(title, TITLE_SIZE, bold=True), MAX_TITLE_WIDTH)
     width = max(layout.width, title_width) + 2 * MARGIN
     return _Cell(dag, layout, title, width, layout.height + 2 * MARGIN)
 
@@ -177,7 +177,7 @@ def _well_shaped_grid(cells: Sequence[_Cell]) -> _Grid:
 
     def misfit(grid: _Grid) -> float:
         width, height = grid.size
-        shape = width / height / SHAPE_OF_GRID
+        shape = width / height / GRID_ASPECT
         empty = len(grid.widths) * len(grid.heights) - len(cells)
         return max(shape, 1 / shape) + (0.4 if empty else 0.0) + empty / len(cells)
 

@@ -22,15 +22,15 @@ Point = tuple[float, float]
 
 NODE_GAP = 22.0  # free space between two nodes of a layer
 LANE_GAP = 13.0  # free space between an edge and whatever it passes
-BAND_GAP = 30.0  # least height between two layers
+BAND_GAP = 30.0  # minimum height between two layers
 BAND_GAP_PER_REACH = 0.11  # more height where edges go far sideways
-BAND_GAP_MOST = 110.0
+MAX_BAND_GAP = 110.0
 TOUCHING = 1e-6  # heights below this are none
 PORT_GAP = 9.0  # between two edges at the same side of a rectangle
 PORT_MARGIN = 10.0  # between the ports of a rectangle and its corners
 PORT_PULL = 0.3  # how far a port follows an edge that goes sideways
 PORT_ANGLE = 0.3  # between two edges at a circle
-STEEPEST = 0.95  # angle to the vertical at which an edge may leave a circle
+MAX_PORT_ANGLE = 0.95  # angle to the vertical at which an edge may leave a circle
 STRAIGHT_WEIGHT = 50.0  # edges that can be straight keep their place, others make room
 ROUNDS = 10  # of sweeps down and up when the places in the layers are found
 CARRY = 1.5  # weight of the layer just placed against the one that comes next
@@ -57,7 +57,7 @@ class Layout:
     boxes: tuple[Box, ...]  # of every node
     layers: tuple[int, ...]  # of every node
     centres: tuple[Point, ...]  # of every node
-    routes: tuple[tuple[Point, ...], ...]  # of every edge: a start, then (control, control, end) a cubic
+    routes: tuple[tuple[Point, ...], ...]  # of every edge: a start, then (control, control, end) per cubic
 
 
 def layered(dag: Dag, boxes: Sequence[Box] | None = None) -> Layout:
@@ -65,7 +65,7 @@ def layered(dag: Dag, boxes: Sequence[Box] | None = None) -> Layout:
     if boxes is None:
         boxes = [Box()] * len(dag)
     if len(boxes) != len(dag):
-        raise ConfigError(f"{len(boxes)} boxes were given for {len(dag)} nodes; give one a node")
+        raise ConfigError(f"{len(boxes)} boxes were given for {len(dag)} nodes; give one per node")
     graph = layered_graph(dag)
     half = [box.width / 2 for box in boxes] + [0.0] * (len(graph.layer) - len(dag))
     orders = best_orders(graph, CANDIDATES if len(half) < LARGE else 1)
@@ -176,7 +176,7 @@ def _bands(graph: LayeredGraph, boxes: Sequence[Box], xs: Sequence[float]) -> li
     top = 0.0
     for layer, height in enumerate(heights):
         if layer:
-            top += min(BAND_GAP + BAND_GAP_PER_REACH * reach[layer], BAND_GAP_MOST)
+            top += min(BAND_GAP + BAND_GAP_PER_REACH * reach[layer], MAX_BAND_GAP)
         bands.append((top, top + height))
         top += height
     return bands
@@ -256,7 +256,7 @@ def _ports(graph: LayeredGraph, box: Box, centre: Point, linked: Mapping[int, Po
     if not linked:
         return {}
     ordered = sorted(linked, key=lambda vertex: (linked[vertex][0], vertex))
-    reach = STEEPEST if box.round else box.width / 2 - PORT_MARGIN
+    reach = MAX_PORT_ANGLE if box.round else box.width / 2 - PORT_MARGIN
     least = PORT_ANGLE if box.round else PORT_GAP
     wanted, weights = [], []
     for vertex in ordered:

@@ -18,9 +18,9 @@ from dvae.dag.value import Dag
 
 Order = list[list[int]]  # the vertices of every layer, left to right
 
-WIDEST = 12  # nodes that a layer may always hold
-WIDE = 3  # and it may hold the root of this many times all nodes
-SHARED_BENDS_FROM = 4  # bends a node, above which the edges of one source run in one lane
+MAX_WIDTH = 12  # nodes that a layer may always hold
+WIDTH_SHARE = 3  # a layer may also hold the square root of this many times all nodes
+SHARED_BENDS_FROM = 4  # bends per node, above which the edges of one source run in one lane
 WORK = 400_000  # vertex and link visits spent on sweeps before the best order so far is taken
 SMALL = 400  # vertices up to which neighbours are also swapped one by one
 
@@ -68,7 +68,7 @@ def assign_layers(dag: Dag) -> list[int]:
 
 def _split_wide(layers: list[int], pull: list[int], alone: set[int]) -> list[int]:
     """Layers with too many nodes in several rows: those drawn more up than down in the upper ones."""
-    widest = max(WIDEST, math.ceil(math.sqrt(WIDE * len(layers))))
+    widest = max(MAX_WIDTH, math.ceil(math.sqrt(WIDTH_SHARE * len(layers))))
     rows: list[list[int]] = [[] for _ in range(max(layers) + 1)]
     for node in sorted(set(range(len(layers))) - alone, key=lambda node: (pull[node], node)):
         rows[layers[node]].append(node)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dvae.errors import ConfigError
 from dvae.figures.curves import QUIET, Series, draw_lines, label_ends, rendered
 from dvae.figures.picture import INK
-from dvae.figures.writing import write_picture
+from dvae.figures.picture_file import write_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

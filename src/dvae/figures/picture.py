@@ -72,12 +72,12 @@ def text_width(text: str, size: float, *, bold: bool = False) -> float:
     return sum(map(_advance, text)) * size * (1.1 if bold else 1.0)
 
 
-def shortened(text: str, most: float, size: float, *, bold: bool = False) -> str:
-    """The text on one line, cut with an ellipsis where it is wider than `most` pixels."""
+def shortened(text: str, max_width: float, size: float, *, bold: bool = False) -> str:
+    """The text on one line, cut with an ellipsis where it is wider than `max_width` pixels."""
     text = "".join("\ufffd" if _undrawable(character) else character for character in " ".join(text.split()))
-    if text_width(text, size, bold=bold) <= most:
+    if text_width(text, size, bold=bold) <= max_width:
         return text
-    while text and text_width(text + ELLIPSIS, size, bold=bold) > most:
+    while text and text_width(text + ELLIPSIS, size, bold=bold) > max_width:
         text = text[:-1]
     return text.rstrip() + ELLIPSIS
 

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DPI = 100.0
-MOST_PIXELS = 30e6  # in the whole; larger pictures are scaled down
-LONGEST_SIDE = 16_000
+MAX_PIXELS = 30e6  # in the whole; larger pictures are scaled down
+MAX_SIDE = 16_000
 # How far the four controls of a quarter circle lie from its corner.
 ROUND = 1 - 0.5523
 
 
 def pixel_size(picture: Picture, scale: float) -> tuple[int, int]:
     longest, area = max(picture.width, picture.height), picture.width * picture.height
-    scale = min(scale, LONGEST_SIDE / longest, math.sqrt(MOST_PIXELS / area))
+    scale = min(scale, MAX_SIDE / longest, math.sqrt(MAX_PIXELS / area))
     return max(1, round(picture.width * scale)), max(1, round(picture.height * scale))
 
 

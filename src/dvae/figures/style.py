@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from dvae.dag.value import Dag, Label
 from dvae.errors import ConfigError
 from dvae.figures.layout import Box
 from dvae.figures.picture import INK, shortened, text_width
 
+if TYPE_CHECKING:
+    from dvae.tasks import Look
+
 FRAME = "#334155"  # where a DAG begins and ends
-FRAMES = ("input", "output", "start", "end")
+FRAMES = ("input", "output", "start", "end", "<start>", "<end>")  # the last two are a model's own nodes
 # Kinds of layer by hue (blue, orange, green: told apart by colour-blind eyes), the larger kernel darker.
 ARCHITECTURE = {
     "input": FRAME,
@@ -26,7 +30,7 @@ ARCHITECTURE = {
 }
 # Okabe and Ito's eight (less black), then their tints, then their shades: 21 colours.
 _OKABE_ITO = ("#56b4e9", "#e69f00", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7")
-SHORT_NAME = 4  # characters up to which the names of variables fit into a circle
+SHORT_NAME = 4  # characters of the longest name that fits into a circle
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +43,8 @@ class DagStyle:
     font_size: float = 13.0
     node_height: float = 30.0
     circle: float = 42.0  # diameter
-    narrowest: float = 44.0
-    widest_label: float = 120.0
+    min_width: float = 44.0
+    max_label_width: float = 120.0
     edge: str = "#64748b"
     edge_width: float = 1.5
     background: str | None = "#ffffff"
@@ -55,17 +59,17 @@ class DagStyle:
         return dict(self.colours).get(label, self.other)
 
     def text(self, label: Label) -> str:
-        return shortened(str(label), self.circle - 6 if self.round else self.widest_label, self.font_size)
+        return shortened(str(label), self.circle - 6 if self.round else self.max_label_width, self.font_size)
 
     def box(self, label: Label) -> Box:
         if self.round:
             return Box(self.circle, self.circle, round=True)
-        return Box(max(self.narrowest, text_width(self.text(label), self.font_size) + 22), self.node_height)
+        return Box(max(self.min_width, text_width(self.text(label), self.font_size) + 22), self.node_height)
 
 
 def architecture_style() -> DagStyle:
     """Neural architectures: every node as wide as the widest layer, so that a stack of them is a column."""
-    return DagStyle(colours=tuple(ARCHITECTURE.items()), narrowest=68.0)
+    return DagStyle(colours=tuple(ARCHITECTURE.items()), min_width=68.0)
 
 
 def bayesnet_style(labels: Iterable[Label]) -> DagStyle:
@@ -80,7 +84,14 @@ def generic_style(labels: Iterable[Label]) -> DagStyle:
 
 def compact(style: DagStyle) -> DagStyle:
     """The same colours with little text and small nodes, for grids of many DAGs, where colour and shape tell enough."""
-    return replace(style, font_size=11.0, node_height=20.0, circle=26.0, narrowest=54.0)
+    return replace(style, font_size=11.0, node_height=20.0, circle=26.0, min_width=54.0)
+
+
+def style_for(look: Look, labels: Iterable[Label]) -> DagStyle:
+    """The style of all DAGs of a task, from its look and its labels."""
+    if look.palette == "architecture":
+        return architecture_style()
+    return bayesnet_style(labels) if look.shape == "circle" else generic_style(labels)
 
 
 def style_of(dags: Sequence[Dag]) -> DagStyle:

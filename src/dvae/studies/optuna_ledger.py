@@ -210,9 +210,9 @@ class OptunaLedger:
 
 
 def study_names(url: str) -> list[str]:
-    """The studies of a storage."""
+    """The studies of a storage, in the order they were begun."""
     storage, engine = _open(url, HEARTBEAT_SECONDS, create=False)
-    names = sorted(study.study_name for study in storage.get_all_studies())
+    names = [study.study_name for study in storage.get_all_studies()]  # in the order they were created
     storage.remove_session()
     engine.dispose()
     return names

@@ -49,9 +49,9 @@ def is_ledger_file(path: Path) -> bool:
 
 
 def study_names(path: Path) -> list[str]:
-    """The studies of a file."""
+    """The studies of a file, in the order they were begun."""
     with closing(_connect(path, create=False)) as connection:
-        return [name for (name,) in connection.execute("SELECT name FROM studies ORDER BY name")]
+        return [name for (name,) in connection.execute("SELECT name FROM studies ORDER BY rowid")]
 
 
 class SqliteLedger:

@@ -33,7 +33,7 @@ def open_ledger(
 
 
 def study_names(address: str) -> list[str]:
-    """The studies kept at an address."""
+    """The studies kept at an address, in the order they were begun."""
     path = _own_file(address)
     if path is not None:
         return sqlite_ledger.study_names(path)

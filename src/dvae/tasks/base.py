@@ -197,7 +197,7 @@ class Task(ABC):
         try:
             batch = self.batch([dag])
         except MisfitError as error:
-            return f"the DAG {error.problem}"
+            return error.problem
         return None if bool(self.valid(batch)[0]) else f"it breaks the rules of {self.name}"
 
     def keys_of(self, dags: Sequence[Dag]) -> list[Hashable]:

@@ -87,7 +87,12 @@ class EnasTask(Task):
             return super().format(dag)
 
     def exports(self) -> tuple[ExportFormat, ...]:
-        return (ExportFormat("pytorch", "PyTorch module", ".py", pytorch_source),)
+        return (ExportFormat("pytorch", "PyTorch module", ".py", self._pytorch_source),)
+
+    def _pytorch_source(self, dag: Dag) -> str:
+        if len(dag) < 3 or not self.is_valid(dag):
+            raise TaskError("this DAG is no architecture: it needs layers, each fed by the one before it")
+        return pytorch_source(dag)
 
     def why_invalid(self, dag: Dag) -> str | None:
         unfed = next((node for node in range(1, len(dag)) if (node - 1, node) not in dag.edges), None)

@@ -94,7 +94,7 @@ def read_dags(task: Task, path: str | Path) -> list[ScoredDag]:
     try:
         task.batch([item.dag for item in items])
     except MisfitError as error:
-        raise FormatError.at(path, line_of(path, error.number), f"the DAG {error.problem}") from None
+        raise FormatError.at(path, line_of(path, error.number), error.problem) from None
     return items
 
 

@@ -1,4 +1,4 @@
-"""The door from pictures to files."""
+"""Pictures as files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dvae.files import atomic_path
 
 
 def write_picture(path: str | Path, *, svg: Callable[[], bytes], png: Callable[[], bytes]) -> Path:
-    """Write what the suffix asks for, whole or not at all."""
+    """Write the format that the suffix names, whole or not at all."""
     path = Path(path)
     formats = {".svg": svg, ".png": png}
     draw = formats.get(path.suffix.lower())

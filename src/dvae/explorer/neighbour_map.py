@@ -13,28 +13,28 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from dvae.errors import MissingError
+from dvae.extras import missing
 
 NAME = "Neighbours"
-FEWEST = 10  # known DAGs that make such a map
+MIN_DAGS = 10  # that make such a map
 LANDMARKS = 2000
 NEAREST = 5
 PERPLEXITY = 30.0
-MOST_AT_ONCE = 2048
-FEW = 64  # places at once that are remembered
+CHUNK = 2048  # points whose distances are computed at once
+FEW = 64  # up to which the spots of one request are remembered
 REMEMBERED = 1024
 
 
 @dataclass(frozen=True, eq=False)
 class NeighbourMap:
-    """It stands where a `Plane` does, for everything but straight axes."""
+    """Used like a `FlatMap`, but it has no straight axes."""
 
     latents: Tensor  # landmark latent
     places: Tensor  # landmark 2
     centre: Tensor  # latent
     name: str = NAME
     labels: tuple[str, str] = ("neighbours stay together; distances mean little", "")
-    shares: tuple[None, None] = (None, None)
+    variance: tuple[None, None] = (None, None)
     lifted: dict[bytes, Tensor] = field(default_factory=dict, repr=False)  # spots by the latents they were lifted to
 
     @classmethod
@@ -42,7 +42,7 @@ class NeighbourMap:
         try:
             from sklearn.manifold import TSNE
         except ImportError:
-            raise MissingError("this map needs scikit-learn: pip install 'dvae[search]'") from None
+            raise missing("scikit-learn", "search", "this map") from None
         order = torch.randperm(len(latents), generator=torch.Generator().manual_seed(seed))
         chosen = latents[order[:LANDMARKS]].unique(dim=0)
         perplexity = min(PERPLEXITY, max(1.0, (len(chosen) - 1) / 3))
@@ -73,13 +73,14 @@ def _bytes(latent: Tensor) -> bytes:
 
 
 def is_possible() -> bool:
+    """Whether the package that computes such maps is installed."""
     return importlib.util.find_spec("sklearn") is not None
 
 
 def _mean_of_nearest(points: Tensor, known: Tensor, values: Tensor) -> Tensor:
     """The mean value of the nearest known points, nearer ones counting more; a known point has its own value."""
     parts = []
-    for part in points.double().split(MOST_AT_ONCE):
+    for part in points.double().split(CHUNK):
         distances, nearest = torch.cdist(part, known.double()).topk(min(NEAREST, len(known)), largest=False)
         weights = 1 / (distances.square() + 1e-9 * distances[:, -1:].square() + 1e-30)
         means = (weights[..., None] * values[nearest]).sum(1) / weights.sum(1, keepdim=True)

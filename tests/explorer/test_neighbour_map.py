@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from dvae.explorer.neighbours import NeighbourMap
+from dvae.explorer.neighbour_map import NeighbourMap
 from dvae.explorer.space import Space
 from dvae.explorer.walks import neighbourhood
 

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from dvae.errors import ConfigError
-from dvae.explorer.plane import Plane, planes, principal_axes, score_direction
+from dvae.evaluation.planes import principal_axes
+from dvae.explorer.maps import FlatMap, flat_maps, score_direction
 from dvae.explorer.space import Space
 
 
@@ -25,23 +26,23 @@ def test_principal_axes_are_those_of_the_covariance() -> None:
 
 def test_shares_are_parts_of_the_variance() -> None:
     latents = cloud()
-    first, second = planes(latents, [None] * len(latents))
+    first, second = flat_maps(latents, [None] * len(latents))
     whole = latents.var(0).sum()
     for plane in (first, second):
-        assert torch.allclose(torch.tensor(plane.shares), plane.project(latents).var(0) / whole, rtol=1e-4)
-    assert first.shares[0] > first.shares[1] > second.shares[0] > second.shares[1]
+        assert torch.allclose(torch.tensor(plane.variance), plane.project(latents).var(0) / whole, rtol=1e-4)
+    assert first.variance[0] > first.variance[1] > second.variance[0] > second.variance[1]
 
 
 def test_lifting_a_projection_with_its_own_anchor_gives_the_latent_back() -> None:
     latents = cloud(20)
-    for plane in planes(latents, list(range(20))):
+    for plane in flat_maps(latents, list(range(20))):
         for latent in latents:
             assert torch.allclose(plane.lift(plane.project(latent[None]), latent)[0], latent, atol=1e-4)
 
 
 def test_a_lifted_place_lies_where_it_was_clicked_and_keeps_the_anchor_elsewhere() -> None:
     latents = cloud()
-    plane = planes(latents, [None] * len(latents))[0]
+    plane = flat_maps(latents, [None] * len(latents))[0]
     anchor, place = latents[7], torch.tensor([[1.5, -2.0]])
     lifted = plane.lift(place, anchor)
     assert torch.allclose(plane.project(lifted), place, atol=1e-4)
@@ -62,20 +63,20 @@ def test_there_is_no_score_direction_without_different_scores() -> None:
     latents = cloud(10)
     assert score_direction(latents, [None] * 10) is None
     assert score_direction(latents, [1.0] * 10) is None
-    assert [plane.name for plane in planes(latents, [None] * 10)] == ["PC 1 and 2", "PC 3 and 4"]
+    assert [plane.name for plane in flat_maps(latents, [None] * 10)] == ["PC 1 and 2", "PC 3 and 4"]
 
 
 def test_flat_latents_still_make_a_map() -> None:
-    (first, *_) = planes(torch.zeros(4, 3), [None] * 4)
-    assert first.shares == (0.0, 0.0)
+    (first, *_) = flat_maps(torch.zeros(4, 3), [None] * 4)
+    assert first.variance == (0.0, 0.0)
     assert torch.equal(first.project(torch.zeros(1, 3)), torch.zeros(1, 2))
 
 
 def test_axes_that_are_not_orthonormal_are_refused() -> None:
     with pytest.raises(ConfigError, match="orthonormal"):
-        Plane("bad", ("a", "b"), torch.zeros(3), torch.ones(2, 3), (0.0, 0.0))
+        FlatMap(torch.zeros(3), torch.ones(2, 3), "bad", ("a", "b"), (0.0, 0.0))
     with pytest.raises(ConfigError, match="two dimensions"):
-        planes(torch.zeros(4, 1), [None] * 4)
+        flat_maps(torch.zeros(4, 1), [None] * 4)
 
 
 def test_every_task_has_its_maps(any_space: Space) -> None:

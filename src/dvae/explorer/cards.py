@@ -1,4 +1,4 @@
-"""Values as parts of the page: what is known of a DAG, its neighbours, a square of DAGs, a study's best."""
+"""Values as parts of the page: what is known of a DAG, its neighbours, a grid of DAGs, a study's best."""
 
 from __future__ import annotations
 
@@ -6,54 +6,50 @@ from typing import Any
 
 from dash import dcc, html
 
-from dvae.explorer import charts, graph_view, reading
+from dvae.explorer import graph_view
+from dvae.explorer.colours import colour_at
 from dvae.explorer.space import CONFIDENCE_DRAWS, Finding, Space
 from dvae.explorer.studies import Snapshot
 from dvae.explorer.walks import Step
 
 
 def title_of(finding: Finding) -> str:
+    """What the page calls a DAG."""
     if finding.origin == "known":
         return "Known DAG" if finding.same_as is None else f"Known DAG {finding.same_as:,}"
     return "Decoded DAG" if finding.origin == "decoded" else "Your DAG"
 
 
-def facts(finding: Finding, scores_instantly: bool) -> list[html.Div]:
-    """Score, validity, confidence and novelty of a DAG, as four figures."""
-    if finding.score is not None:
-        score = _fact("Score", score_text(finding.score), _standing(finding.rank))
-    elif not finding.valid:
-        score = _fact("Score", "none", "not valid")
-    else:
-        score = _fact("Score", "unknown", "its table is gone" if scores_instantly else "never scored")
+def facts(finding: Finding, can_score: bool) -> list[html.Div]:
+    """Score, validity, confidence and novelty of a DAG, and the rule that it breaks."""
     known = finding.same_as
     return [
-        score,
+        _score(finding.score, finding.rank, finding.valid, "data not available" if can_score else "never scored"),
         _validity(finding.valid),
         _fact(
             "Confidence",
             _percent(finding.confidence),
             "of decodings agree",
-            title=f"The share of {CONFIDENCE_DRAWS} sampled decodings of this latent that are this very DAG",
+            title=f"The share of {CONFIDENCE_DRAWS} sampled decodings of this latent that give this DAG",
         ),
         _fact("Novelty", "new", "not on the map") if known is None else _fact("Novelty", "known", f"number {known:,}"),
+        *_reason(finding.broken_rule),
     ]
 
 
-def step_facts(step: Step, number: int, count: int, changed: int, rank: float | None) -> list[html.Div]:
+def step_facts(space: Space, step: Step, number: int, count: int, changed: int) -> list[html.Div]:
+    """Score, validity and changes at a step of a walk."""
     return [
         _fact("Step", f"{number + 1} / {count}", f"{step.share:.0%} of the way"),
-        _fact(
-            "Score",
-            "unknown" if step.score is None else score_text(step.score),
-            "never scored" if step.score is None else _standing(rank),
-        ),
+        _score(step.score, space.rank_of(step.score), step.valid, "never scored"),
         _validity(step.valid),
-        _fact("Changes", str(changed), "since the step before"),
+        _fact("Changes", str(changed), "in this step"),
+        *_reason(None if step.valid else space.broken_rule(step.dag)),
     ]
 
 
 def neighbour_cards(space: Space, finding: Finding) -> list[html.Button]:
+    """The nearest known DAGs, to click."""
     cards = []
     for neighbour in finding.nearest:
         dag = space.known.dags[neighbour.index]
@@ -74,6 +70,7 @@ def neighbour_cards(space: Space, finding: Finding) -> list[html.Button]:
 
 
 def grid_cells(space: Space, steps: list[Step]) -> list[html.Button]:
+    """The DAGs of a neighbourhood, to click."""
     middle = steps[len(steps) // 2].dag
     cells = []
     for number, step in enumerate(steps):
@@ -83,8 +80,8 @@ def grid_cells(space: Space, steps: list[Step]) -> list[html.Button]:
             html.Button(
                 id={"type": "cell", "index": number},
                 className=f"thumb {state}".strip(),
-                style={"--heat": charts.colour_at(space.rank_of(step.score)) or "var(--line)"},
-                children=[html.Img(src=graph_view.thumbnail(step.dag, space.task), alt=f"DAG {number} of the square"),
+                style={"--heat": colour_at(space.rank_of(step.score)) or "var(--line)"},
+                children=[html.Img(src=graph_view.thumbnail(step.dag, space.task), alt=f"DAG {number} of the grid"),
                           html.Small(text)],
             )
         )  # fmt: skip
@@ -92,18 +89,22 @@ def grid_cells(space: Space, steps: list[Step]) -> list[html.Button]:
 
 
 def end_card(space: Space, finding: Finding | None, name: str) -> list[Any]:
+    """One end of a walk, or how to choose it."""
     if finding is None:
         words = "Walk from here" if name == "A" else "Walk to here"
-        return [html.Strong(name), html.P(f"Choose a DAG on the map, then “{words}” under Inspect.", className="hint")]
+        return [
+            html.Strong(name),
+            html.P(f"Choose a DAG on the map, then click “{words}” under Inspect.", className="hint"),
+        ]
     text = "no score" if finding.score is None else score_text(finding.score)
     picture = graph_view.thumbnail(finding.dag, space.task)
     return [html.Strong(name), html.Img(src=picture, alt=f"the DAG {name}"), html.Small(text)]
 
 
 def top_rows(space: Space, snapshot: Snapshot, ticked: set[int]) -> list[html.Div]:
-    """The table of a study's best DAGs, a box to tick in every row."""
+    """The table of a study's best DAGs, with a checkbox in every row."""
     if not snapshot.top:
-        return [html.Div("Nothing has a score yet.", className="hint waiting")]
+        return [html.Div("No DAG has a score yet.", className="hint waiting")]
     rows = []
     for place, trial in enumerate(snapshot.top, start=1):
         box: Any = dcc.Checklist(
@@ -119,7 +120,7 @@ def top_rows(space: Space, snapshot: Snapshot, ticked: set[int]) -> list[html.Di
                     box,
                     html.Img(src=graph_view.thumbnail(trial.dag, space.task), alt=f"the DAG of trial {trial.number}"),
                     html.Strong(score_text(trial.score)),
-                    html.Code(reading.write_text(trial.dag, space.task)),
+                    html.Code(space.task.format(trial.dag)),
                     html.Span(f"trial {trial.number:,}", className="label"),
                     html.Button("Inspect", id={"type": "trial", "index": trial.number}, className="quiet small"),
                 ],
@@ -129,6 +130,7 @@ def top_rows(space: Space, snapshot: Snapshot, ticked: set[int]) -> list[html.Di
 
 
 def hover_card(space: Space, index: int) -> list[Any]:
+    """The known DAG under the pointer."""
     dag, score = space.known.dags[index], space.known.scores[index]
     return [
         html.Img(src=graph_view.thumbnail(dag, space.task), alt=""),
@@ -138,7 +140,14 @@ def hover_card(space: Space, index: int) -> list[Any]:
 
 
 def score_text(score: float) -> str:
+    """A score with as many digits as are worth reading."""
     return f"{score:,.2f}" if abs(score) >= 100 else f"{score:.4f}"
+
+
+def _score(score: float | None, rank: float | None, valid: bool, why_unknown: str) -> html.Div:
+    if score is not None:
+        return _fact("Score", score_text(score), _standing(rank))
+    return _fact("Score", "unknown", why_unknown) if valid else _fact("Score", "none", "not valid")
 
 
 def _standing(rank: float | None) -> str:
@@ -157,8 +166,12 @@ def _percent(share: float) -> str:
 
 def _validity(valid: bool) -> html.Div:
     if valid:
-        return _fact("Valid", "yes", "keeps the rules", tone="good")
+        return _fact("Valid", "yes", "follows the rules", tone="good")
     return _fact("Valid", "no", "breaks a rule", tone="bad")
+
+
+def _reason(rule: str | None) -> list[html.Div]:
+    return [] if rule is None else [html.Div(f"Not valid: {rule}", className="reason", role="note")]
 
 
 def _fact(name: str, value: str, note: str, *, tone: str = "", title: str = "") -> html.Div:

@@ -5,32 +5,34 @@ import pytest
 from dvae.dag import Dag, to_dot, to_modelstring
 from dvae.dag.jsonl import format_line
 from dvae.errors import DvaeError
-from dvae.explorer.reading import LONGEST_TEXT, read_text, write_text
+from dvae.explorer.places import MAX_TEXT, from_text
 from dvae.explorer.space import Space
 
 
 def test_what_is_written_is_read_back(any_space: Space) -> None:
     for dag in any_space.known.dags[:20]:
-        for text in (write_text(dag, any_space.task), format_line(dag), to_dot(dag)):
-            assert any_space.task.key(read_text(text, any_space.task)) == any_space.task.key(dag)
+        for text in (any_space.task.format(dag), format_line(dag), to_dot(dag)):
+            assert any_space.task.key(from_text(text, any_space.task).dag) == any_space.task.key(dag)
 
 
 def test_each_task_has_its_own_notation(asia: Space, enas: Space, pipelines: Space) -> None:
-    assert write_text(asia.known.dags[0], asia.task).startswith("[A]")
-    assert write_text(enas.known.dags[0], enas.task).startswith("[[")
-    assert write_text(pipelines.known.dags[0], pipelines.task).startswith("{")
+    assert asia.task.format(asia.known.dags[0]).startswith("[A]")
+    assert enas.task.format(enas.known.dags[0]).startswith("[[")
+    assert pipelines.task.format(pipelines.known.dags[0]).startswith("{")
 
 
 def test_a_dag_that_fits_no_notation_is_written_as_json(enas: Space) -> None:
     broken = Dag(("input", "output", "conv3"), ((0, 1),))
-    assert write_text(broken, enas.task).startswith("{")
+    assert enas.task.format(broken).startswith("{")
 
 
 def test_scores_space_and_line_ends_do_not_matter(asia: Space, enas: Space) -> None:
     text = "[[1],\n [2, 1],\n [0, 0, 1]], 0.73 "
-    assert read_text(text, enas.task).types == ("input", "sep3", "conv5", "conv3", "output")
+    assert from_text(text, enas.task).dag.types == ("input", "sep3", "conv5", "conv3", "output")
     dag = asia.known.dags[4]
-    assert asia.task.key(read_text("  " + to_modelstring(dag).replace("][", "]\n["), asia.task)) == asia.task.key(dag)
+    assert asia.task.key(from_text("  " + to_modelstring(dag).replace("][", "]\n["), asia.task).dag) == asia.task.key(
+        dag
+    )
 
 
 @pytest.mark.parametrize(
@@ -48,16 +50,16 @@ def test_scores_space_and_line_ends_do_not_matter(asia: Space, enas: Space) -> N
         ("[A][A]", "twice"),
         ("digraph { a -> a }", "itself"),
         ("graph { a -- b }", "DOT"),
-        ("x" * (LONGEST_TEXT + 1), "longer"),
+        ("x" * (MAX_TEXT + 1), "longer"),
         ('{"types": [' + ", ".join(['"A"'] * 501) + '], "edges": []}', "at most 500"),
         ("[" * 5000, "nested"),
     ],
 )
 def test_a_malformed_text_gets_words(asia: Space, text: object, words: str) -> None:
     with pytest.raises(DvaeError, match=words):
-        read_text(text, asia.task)
+        from_text(text, asia.task)
 
 
 def test_rows_mean_nothing_to_generic_tasks(pipelines: Space) -> None:
     with pytest.raises(DvaeError, match="rows of numbers"):
-        read_text("[[1]]", pipelines.task)
+        from_text("[[1]]", pipelines.task)

@@ -1,0 +1,160 @@
+"""The map: its known DAGs and what lies behind them, as plain values that plotly draws.
+
+Colours work on light and on dark backgrounds; text and lines take theirs from the page's style sheet.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.ndimage import gaussian_filter
+
+from dvae.explorer.charts import Figure, plain_layout
+from dvae.explorer.colours import SCALE, short_number
+from dvae.explorer.map_marks import Trace, nothing
+from dvae.explorer.space import Map, Space
+
+Floats = npt.NDArray[np.float64]
+
+BACKGROUNDS = ("none", "density", "score")
+RASTER = 72  # cells of the background along each side
+BLUR = 1.6  # cells
+MARGIN = 0.06  # around the data, of their range
+MIN_DENSITY = 0.012  # of the largest: below it a mean score says nothing
+COLOUR_TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+BACKGROUND, POINTS, PROPOSALS, PATH_TRACE, GRID, MARKS, CURRENT = range(7)
+"""The positions of the map's traces."""
+
+
+def map_figure(space: Space, plane: Map, background: str) -> Figure:
+    """The map with nothing on it but the known DAGs."""
+    places = plane.project(space.latents).double().numpy()
+    return {
+        "data": [
+            background_trace(space, places, background),
+            points_trace(space, places),
+            *(nothing() for _ in range(5)),
+        ],
+        "layout": map_layout(plane, places),
+    }
+
+
+def map_layout(plane: Map, places: Floats) -> dict[str, Any]:
+    """The axes of a map, with a margin around its points."""
+    low, high = _bounds(places)
+    axes = {}
+    for number, axis in enumerate(("xaxis", "yaxis")):
+        share = plane.variance[number]
+        label = plane.labels[number] if share is None else f"{plane.labels[number]} · {share:.1%} of variance"
+        axes[axis] = {
+            "title": {"text": label, "font": {"size": 12}, "standoff": 8},
+            "range": [float(low[number]), float(high[number])],
+            "zeroline": False,
+            "gridcolor": "rgba(123,135,152,0.14)",
+            "tickfont": {"size": 11},
+            "ticks": "",
+        }
+    return {
+        **axes,
+        **plain_layout(),
+        "margin": {"l": 48, "r": 8, "t": 8, "b": 42},
+        "hovermode": "closest",
+        "hoverdistance": 8,
+        "dragmode": "pan",
+        "uirevision": plane.name,
+        "clickmode": "event",
+    }
+
+
+def points_trace(space: Space, places: Floats) -> Trace:
+    """The known DAGs, coloured by the rank of their score: a few terrible ones would else take the whole scale.
+
+    Without scores the number of nodes is shown, where it differs.
+    """
+    marker: dict[str, Any] = {"size": _size_of(len(places)), "opacity": 0.72, "color": "#4477b5"}
+    sizes = [len(dag) for dag in space.known.dags]
+    if len(space.sorted_scores) > 1:
+        ranks = [space.rank_of(score) for score in space.known.scores]
+        values = np.array([np.nan if rank is None else rank for rank in ranks])
+        ticks = [short_number(float(np.quantile(space.sorted_scores.numpy(), share))) for share in COLOUR_TICKS]
+        marker |= _coloured(values, 0, 1, "score")
+        marker["colorbar"] |= {"tickvals": list(COLOUR_TICKS), "ticktext": ticks}
+    elif min(sizes) < max(sizes):
+        marker |= _coloured(np.array(sizes, dtype=float), min(sizes), max(sizes), "nodes")
+        marker["colorbar"] |= {"tick0": min(sizes), "dtick": -(-(max(sizes) - min(sizes)) // 8)}  # whole numbers
+    return {
+        "type": "scattergl",
+        "mode": "markers",
+        "x": _packed(places[:, 0]),
+        "y": _packed(places[:, 1]),
+        "marker": marker,
+        "hoverinfo": "none",  # the page shows its own card
+        "showlegend": False,
+    }
+
+
+def _coloured(values: Floats, low: float, high: float, title: str) -> dict[str, Any]:
+    """Colours by value, and the bar that explains them."""
+    bar = {
+        "thickness": 8,
+        "outlinewidth": 0,
+        "len": 0.62,
+        "x": 1.0,
+        "xpad": 10,
+        "tickfont": {"size": 11},
+        "title": {"text": title, "font": {"size": 11}},
+    }
+    return {"color": _packed(values), "colorscale": SCALE, "cmin": low, "cmax": high, "colorbar": bar}
+
+
+def background_trace(space: Space, places: Floats, kind: str) -> Trace:
+    """Density of the known DAGs, or the mean of their scores' ranks, behind the points."""
+    low, high = _bounds(places)
+    edges = [np.linspace(low[axis], high[axis], RASTER + 1) for axis in (0, 1)]
+    centres = [(line[1:] + line[:-1]) / 2 for line in edges]
+    trace: Trace = {"type": "heatmap", "showscale": False, "hoverinfo": "skip", "zsmooth": "best", "visible": True}
+    density = _raster(places, np.ones(len(places)), edges)
+    values: Floats = density
+    if kind == "none" or (kind == "score" and len(space.sorted_scores) < 2):
+        return {**trace, "visible": False, "x": [], "y": [], "z": []}
+    if kind == "score":
+        ranks = [space.rank_of(score) for score in space.known.scores]
+        scored = np.array([rank is not None for rank in ranks])
+        weights = np.array([rank for rank in ranks if rank is not None])
+        share = _raster(places[scored], np.ones(len(weights)), edges)
+        values = np.where(
+            share > MIN_DENSITY * share.max(),
+            _raster(places[scored], weights, edges) / np.maximum(share, 1e-12),
+            np.nan,
+        )
+        trace |= {"colorscale": SCALE, "zmin": 0, "zmax": 1, "opacity": 0.38, "zsmooth": False}
+    else:
+        trace |= {"colorscale": [[0, "rgba(100,116,139,0)"], [1, "rgba(100,116,139,0.42)"]]}
+    rows = [[None if np.isnan(value) else round(float(value), 4) for value in row] for row in values.T]
+    return {**trace, "x": centres[0].tolist(), "y": centres[1].tolist(), "z": rows}
+
+
+def _raster(places: Floats, weights: Floats, edges: Sequence[Floats]) -> Floats:
+    counts, _, _ = np.histogram2d(places[:, 0], places[:, 1], bins=(edges[0], edges[1]), weights=weights)
+    blurred: Floats = gaussian_filter(counts, BLUR)
+    return blurred
+
+
+def _bounds(places: Floats) -> tuple[Floats, Floats]:
+    low, high = places.min(0), places.max(0)
+    room = np.maximum(high - low, 1e-3) * MARGIN
+    return low - room, high + room
+
+
+def _packed(values: Floats) -> dict[str, str]:
+    """Numbers as plotly's typed arrays: a third of the bytes, and nothing to parse."""
+    return {"dtype": "f4", "bdata": base64.b64encode(values.astype("<f4").tobytes()).decode("ascii")}
+
+
+def _size_of(count: int) -> float:
+    return 4.0 if count > 8_000 else 5.5 if count > 1_500 else 7.5

@@ -1,0 +1,100 @@
+"""The page: a header, the map and the tabs, and everything that happens on it."""
+
+from __future__ import annotations
+
+from dash import Dash, Input, Output, State, dcc, html
+
+from dvae.explorer import inspect_tab, map_card, neighbourhood_tab, search_tab, walk_tab
+from dvae.explorer.controls import aria_label, button, segments
+from dvae.explorer.model import PageModel
+from dvae.explorer.places import Known, to_json
+from dvae.explorer.space import Space
+
+TABS = ("Inspect", "Walk", "Neighbourhood", "Search")
+REFRESH = 2_000  # milliseconds between two reads of a study
+FRAME = 450  # milliseconds per step of a walk that is played
+
+
+def layout(model: PageModel) -> html.Div:
+    """All parts of the page."""
+    space = model.space
+    panels = [
+        segments("tab", list(TABS), TABS[0], "Tabs", "tabs"),
+        inspect_tab.panel(space),
+        walk_tab.panel(),
+        neighbourhood_tab.panel(),
+        search_tab.panel(space, model.study_names),
+    ]
+    return html.Div(
+        className="page",
+        children=[
+            dcc.Store(id="current", data=to_json(Known(space.best))),
+            *(
+                dcc.Store(id=name)
+                for name in ("anchor", "walk-start", "walk-end", "map-click", "shown-trials", "wired")
+            ),
+            _header(space),
+            html.Main([map_card.card(space), html.Section(panels, className="card side")], className="board"),
+            html.Div(id="message", className="message", role="alert"),
+            dcc.Download(id="download"),
+            dcc.Interval(id="clock", interval=REFRESH),
+            dcc.Interval(id="player", interval=FRAME, disabled=True),
+        ],
+    )
+
+
+def connect(app: Dash, model: PageModel) -> None:
+    """Registers everything that the page does."""
+    for part in (map_card, inspect_tab, walk_tab, neighbourhood_tab):
+        part.connect(app, model)
+    if model.studies:
+        search_tab.connect(app, model)
+    _connect_browser(app)
+
+
+def _header(space: Space) -> html.Header:
+    facts = [
+        space.task.name.split("/")[-1],
+        f"model {space.vae.config.name}",
+        f"{space.latent_size} latent dimensions",
+        f"{len(space.known):,} DAGs",
+    ]
+    unscored = not len(space.sorted_scores)
+    tools = [
+        button("Best known", "go-best", "The known DAG with the best score", "quiet", hidden=unscored),
+        button("Random", "go-random", "Decode a random latent", "quiet"),
+        button("◐", "theme", "Light or dark", "quiet icon", **aria_label("Light or dark")),
+    ]
+    return html.Header(
+        className="top",
+        children=[
+            html.Div([html.Span(className="mark"), html.Span("dvae", className="wordmark")], className="brand"),
+            html.Div([html.H1(space.title), html.P(" · ".join(facts), title=space.source)], className="run"),
+            html.Div(tools, className="tools"),
+        ],
+    )
+
+
+def _connect_browser(app: Dash) -> None:
+    """What needs no server; the functions are in page.html."""
+    panels = [Output(f"panel-{tab}", "hidden") for tab in TABS]
+    app.clientside_callback("function (tab) { return explorer.panels(tab); }", *panels, Input("tab", "value"))
+    app.clientside_callback(
+        "function () { return explorer.drawn(); }",
+        Output("wired", "data"), Input("drawing", "elements"), Input("walk-drawing", "elements"),
+    )  # fmt: skip
+    app.clientside_callback(
+        "function (tap, edge, node) { return explorer.tapped(tap, edge, node); }",
+        Output("node", "value"), Output("edge-from", "value"), Output("edge-to", "value"),
+        Input("drawing", "tapNode"), Input("drawing", "tapEdge"), State("node", "value"), prevent_initial_call=True,
+    )  # fmt: skip
+    app.clientside_callback(
+        "function (clicks, running) { return [!running, running ? '❚❚' : '▶']; }",
+        Output("player", "disabled"), Output("play", "children"),
+        Input("play", "n_clicks"), State("player", "disabled"), prevent_initial_call=True,
+    )  # fmt: skip
+    app.clientside_callback(
+        "function (tick, step, last) { return step >= last ? 1 : step + 1; }",
+        Output("step", "value"), Input("player", "n_intervals"), State("step", "value"), State("step", "max"),
+        prevent_initial_call=True,
+    )  # fmt: skip
