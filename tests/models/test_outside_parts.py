@@ -8,7 +8,7 @@ import shutil
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 import torch
@@ -17,6 +17,7 @@ import dvae
 from contracts.model_examples import EXACT, OWN_DAGS, check_gradients, graphs_of, losses, task_of
 from dvae.errors import ConfigError, MissingError
 from dvae.models import ENCODERS, VAE, build, model_config
+from dvae.models.aggregation import GatedSum
 from dvae.models.decoders.dvae import DvaeDecoder
 from dvae.models.encoders.dvae import DvaeEncoder
 
@@ -139,6 +140,17 @@ def test_what_does_not_say_that_its_shapes_are_static_is_not_captured(outside: M
     assert build("dvae", task_of("own"), hidden=6, latent=3).static_shapes
     for case in CASES:
         assert not by_name(case, outside).static_shapes, case
+
+
+def test_a_built_in_class_is_known_by_its_name() -> None:
+    vae = build("svae", task_of("own"), encoder=DvaeEncoder, aggregation=GatedSum, hidden=6, latent=3)
+    assert vae.config == model_config("dvae+svae", aggregation="gated-sum", hidden=6, latent=3)
+
+
+def test_an_object_of_a_class_is_refused(outside: ModuleType) -> None:
+    readout = outside.GatedReadout(SimpleNamespace(hidden=6), None)
+    with pytest.raises(ConfigError, match=r"readout: expected a name, package\.module:name or a class"):
+        build("dvae", task_of("own"), readout=readout)
 
 
 WRONG = {

@@ -102,7 +102,7 @@ class Rounds(nn.Module):
 
 
 class _Visit(NamedTuple):
-    """What the backward pass of one round leaves for the gradient of its weights; a row a node."""
+    """What the backward pass of one round leaves for the gradient of its weights; one row per node."""
 
     products: Tensor  # row 9*hidden: gradient of the round's product
     states: Tensor  # row hidden: what it was taken of
@@ -198,7 +198,7 @@ def _round_backward(
 
 
 class _Round(torch.autograd.Function):
-    """One round of messages with few, large kernels: there is one a decision and round, each waiting for the last."""
+    """One round of messages with few, large kernels: there is one per decision and round, each waiting for the last."""
 
     @staticmethod
     def forward(

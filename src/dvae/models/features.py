@@ -11,7 +11,7 @@ from torch.nn import functional
 
 
 class NodeFeatures(nn.Module):
-    """One vector a type. One-hot vectors are never formed: their product is the weight itself."""
+    """One vector per type. One-hot vectors are never formed: their product is the weight itself."""
 
     embedding: Tensor | None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -52,18 +53,22 @@ class PartRegistry(Registry[Part[T]]):
                 return given
             point = self._points()[given]
             return f"{point.module}:{point.attr}"
-        if not callable(given):
+        if not hasattr(given, "__qualname__"):
             raise ConfigError(f"{self.noun}: expected a name, package.module:name or a class, got {given!r}")
         name, part = self.resolve(given)
         if "<" in name:
             raise ConfigError(f"the {self.noun} {name!r} can only be saved if it is defined at the top of a module")
+        for own, known in self._own.items():
+            if known.builder == part.builder:
+                return own
         self._outside[name] = part  # the object itself, also where its module was changed and run again
         return name
 
     def _part(self, name: str, thing: Any) -> Part[T]:
         what = f"the {self.noun} {name!r}"
         if isinstance(thing, type):
-            builder = getattr(thing, "build", thing)
+            build = getattr(thing, "build", None)
+            builder: Callable[[Plan, Any], T] = build if inspect.ismethod(build) else thing
         elif self.plain and callable(thing) and hasattr(thing, "blocks"):
             builder = _as_it_is(thing)
         else:

@@ -27,7 +27,7 @@ from dvae.models.kernels.shares import family_signature, share_equal
 from dvae.models.parts import Aggregation, Plan, Sampling
 from dvae.models.settings import AggregationSettings, EdgeSettings
 
-DENSE_NODES = 64  # for larger graphs a state a decision is too many, even on a GPU
+DENSE_NODES = 64  # for larger graphs a state per decision is too many, even on a GPU
 
 GraphState = Literal["last", "sum"]
 

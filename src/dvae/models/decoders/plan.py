@@ -5,7 +5,7 @@ where there is an edge, so a node with p predecessors passes through p + 1 state
 p - 1 in between, and its final one, which message passing gives anyway.
 
 - `CompactPlan` lists each distinct state once: no wasted operation, shapes that depend on the data.
-- `DensePlan` lists one state a decision: shapes that depend on the sizes alone, as a captured CUDA graph needs.
+- `DensePlan` lists one state per decision: shapes that depend on the sizes alone, as a captured CUDA graph needs.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ In layer l, for every node v in topological order:
     h_v^l     = GRU_l(input h_v^(l-1), hidden message_v),   h_v^0 = x_v
 
 The term of w1 is the same for all u, so the softmax does not feel it, whatever w1 is: it is left out. What is left
-of the attention is one number a node, w2 . h_u^l.
+of the attention is one number per node, w2 . h_u^l.
 
 Layers come one after another, so that the input products of a layer's nodes are one product. The backward pass of a
-layer is written out, as in `sweep`: weight gradients are one product at the end instead of one a position. On a CPU
+layer is written out, as in `sweep`: weight gradients are one product at the end instead of one per position. On a CPU
 equal nodes of a batch are computed once (`common_computations`).
 """
 

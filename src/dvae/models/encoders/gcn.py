@@ -4,7 +4,7 @@ In every round all nodes at once take the mean-like sum over their predecessors 
 
     H' = D^(-1/2) (A^T + I) D^(-1/2) H W + b
 
-A^T has a row a node with ones at its predecessors, so a message runs along its edge and never against it. D holds the
+A^T has a row per node with ones at its predecessors, so a message runs along its edge and never against it. D holds the
 row sums of A^T + I: one more than a node's number of predecessors. That is the undirected formula with "neighbour"
 read as "predecessor" throughout; a node's state then depends on nothing but its ancestors at most `rounds` edges away
 (and on how many predecessors those have). The original code overwrites states within a round; this one does not.

@@ -1,6 +1,6 @@
 """The update function U of the paper (eq. 4): a GRU whose hidden input is the incoming message.
 
-The type of a node is all its input, so the input product is a row of a table with one row a type.
+The type of a node is all its input, so the input product is a row of a table with one row per type.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ For position i, in order:
     message[i] = sigmoid(G h[i] + g[i]) * (M h[i] + m[i])                         (eq. 3, eq. 6 with positions)
 
 The backward pass is written out: it walks the positions once in reverse with three small products each, and takes
-all weight gradients in one large product at the end instead of one a position.
+all weight gradients in one large product at the end instead of one per position.
 
 Equal nodes need computing once: where two graphs of the batch agree on a node's type and on all that flows into it,
 `shares` names one representative, and only that row is computed (`common_computations`).
