@@ -131,7 +131,8 @@ class DeviceImages:
 @contextlib.contextmanager
 def dropout_from(generator: torch.Generator) -> Iterator[None]:
     """Dropout knows no generator but the global one: it is lent the state of `generator`, and given back as it was."""
-    own = torch.cuda.default_generators[torch.cuda.current_device()] if _on_cuda(generator) else torch.default_generator
+    on_cuda = generator.device.type == "cuda"
+    own = torch.cuda.default_generators[torch.cuda.current_device()] if on_cuda else torch.default_generator
     before = own.get_state()
     own.set_state(generator.get_state())
     try:
@@ -149,7 +150,3 @@ def epoch_seed(seed: int, epoch: int) -> int:
 def batches_generator(seed: int, epoch: int, device: torch.device) -> torch.Generator:
     """The random numbers of one epoch."""
     return torch.Generator(device).manual_seed(epoch_seed(seed, epoch))
-
-
-def _on_cuda(generator: torch.Generator) -> bool:
-    return generator.device.type == "cuda"

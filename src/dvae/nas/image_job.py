@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -13,27 +12,9 @@ from torch import Tensor
 from dvae.config import check
 from dvae.nas.batches import DeviceImages, batches_generator, dropout_from, epoch_seed
 from dvae.nas.network import MacroNetwork
-from dvae.nas.schedules import Schedule
+from dvae.nas.recipes import Recipe
+from dvae.nas.supernet_config import SupernetConfig
 from dvae.training.job import Clock, Job, Place
-
-
-class ImageSettings(Protocol):
-    """What recipes of full training and settings of shared weights have in common."""
-
-    @property
-    def epochs(self) -> int: ...
-    @property
-    def batch(self) -> int: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def schedule(self) -> Schedule: ...
-    @property
-    def momentum(self) -> float: ...
-    @property
-    def weight_decay(self) -> float: ...
-    @property
-    def gradient_norm(self) -> float: ...
 
 
 class ImageJob(Job):
@@ -41,10 +22,12 @@ class ImageJob(Job):
 
     label_smoothing = 0.0
 
-    def __init__(self, network: MacroNetwork, train: DeviceImages, config: ImageSettings, clock: Clock) -> None:
+    def __init__(
+        self, network: MacroNetwork, train: DeviceImages, config: Recipe | SupernetConfig, clock: Clock
+    ) -> None:
         super().__init__(clock)
         check(len(train) >= config.batch, f"{len(train)} training images do not fill a batch of {config.batch}")
-        self.network, self.train, self.hyper = network, train, config
+        self.network, self.train, self.plan = network, train, config
         self.epochs, self.steps, self.device = config.epochs, len(train) // config.batch, train.device
         self.optimizer = torch.optim.SGD(
             network.parameters(), lr=config.schedule.highest, momentum=config.momentum, nesterov=True,
@@ -56,9 +39,9 @@ class ImageJob(Job):
         self.losses = torch.zeros((), device=self.device)
         self.correct = torch.zeros((), device=self.device)
 
-    @abstractmethod
     def scores(self, images: Tensor) -> Tensor:
         """What the network says of a batch of images."""  # batch class
+        raise NotImplementedError
 
     def position(self, place: Place) -> float:
         """How many epochs are done."""
@@ -71,26 +54,26 @@ class ImageJob(Job):
     def begin_epoch(self, place: Place) -> None:
         drawing = self.generators["batches"]
         state = drawing.get_state() if place.step else None
-        drawing.manual_seed(epoch_seed(self.hyper.seed, place.epoch))
-        self.batches = self.train.shuffled(self.hyper.batch, drawing, place.step, state)
+        drawing.manual_seed(epoch_seed(self.plan.seed, place.epoch))
+        self.batches = self.train.shuffled(self.plan.batch, drawing, place.step, state)
         self.taken = place.step
         if place.step == 0:
-            self.generators["dropout"].manual_seed(epoch_seed(self.hyper.seed, place.epoch))
+            self.generators["dropout"].manual_seed(epoch_seed(self.plan.seed, place.epoch))
             self.losses.zero_()
             self.correct.zero_()
         self.network.train()
 
     def step(self, place: Place) -> None:
         for group in self.optimizer.param_groups:
-            group["lr"] = self.hyper.schedule.rate(self.position(place), self.share(place))
+            group["lr"] = self.plan.schedule.rate(self.position(place), self.share(place))
         images, labels = next(self.batches)
         with dropout_from(self.generators["dropout"]), self.autocast():
             scores = self.scores(images)
         loss = F.cross_entropy(scores.float(), labels, label_smoothing=self.label_smoothing)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        if self.hyper.gradient_norm > 0:
-            torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.hyper.gradient_norm)
+        if self.plan.gradient_norm > 0:
+            torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.plan.gradient_norm)
         self.optimizer.step()
         self.losses += loss.detach()
         if labels.dim() == 1:
@@ -114,4 +97,4 @@ class ImageJob(Job):
 
     def generator(self, place: Place, offset: int) -> torch.Generator:
         """Random numbers of this epoch for another purpose than batches and dropout."""
-        return batches_generator(self.hyper.seed + offset, place.epoch, self.device)
+        return batches_generator(self.plan.seed + offset, place.epoch, self.device)
