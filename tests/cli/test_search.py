@@ -246,9 +246,10 @@ def test_the_commands_printed_can_be_typed(call: Call, own: Path) -> None:
     hint = next(line for line in done.stderr.splitlines() if "look at it with: " in line).partition("with: ")[2]
     program, command, folder, option, address = shlex.split(hint)
     assert (program, command, folder, option) == ("dvae", "explore", str(own), "--study")
-    from dvae.explorer import open_study
+    from dvae.explorer import open_studies
 
-    assert len(open_study(address).trials) == 6
+    (study,) = open_studies(address)
+    assert len(study.trials) == 6
 
 
 def test_help_shows_defaults(call: Call) -> None:

@@ -97,7 +97,7 @@ def test_a_dag_that_is_not_valid_names_the_rule_where_the_task_can(
     broken = Given(Dag(("input", "conv3", "output"), ((0, 1),)))
     space = Space(enas.vae, enas.known, enas.latents, "rules")
     assert not space.find(broken).valid
-    assert space.find(broken).broken_rule is None  # this task does not say
+    assert space.find(broken).broken_rule == "node 2 must be fed by node 1, the one before it"
     monkeypatch.setattr(EnasTask, "why_invalid", lambda task, dag: f"node {len(dag) - 1} has no input")
     space = Space(enas.vae, enas.known, enas.latents, "rules")
     finding = space.find(broken)

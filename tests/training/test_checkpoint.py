@@ -13,10 +13,8 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import nn
 
-from dvae.config import read_toml
 from dvae.errors import CheckpointError, MissingError
 from dvae.models import build, load
-from dvae.models.config import ModelConfig
 from dvae.tasks import get
 from dvae.training import checkpoint, fit
 
@@ -33,7 +31,7 @@ def asia(tmp_path: Path) -> Path:
 
 
 def test_a_run_of_version_0_1_0_goes_on_as_if_it_were_new(asia: Path) -> None:
-    task, config = get("asia"), read_toml(ModelConfig, asia / "model.toml")
+    task, config = get("asia"), load(asia).config
     train = task.dataset(size=80, seed=0).train
     old, new = (build("dvae", task, config=config, seed=seed) for seed in (99, 0))
     result = fit(old, train, run=asia, resume=True, **ASIA)
@@ -46,7 +44,7 @@ def test_a_run_of_version_0_1_0_goes_on_as_if_it_were_new(asia: Path) -> None:
 
 
 def test_another_setting_than_that_of_an_old_run_is_refused(asia: Path) -> None:
-    task, config = get("asia"), read_toml(ModelConfig, asia / "model.toml")
+    task, config = get("asia"), load(asia).config
     vae = build("dvae", task, config=config, kl_weight=0.1)
     with pytest.raises(CheckpointError, match="model = "):
         fit(vae, task.dataset(size=80, seed=0).train, run=asia, resume=True, **ASIA)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from dvae.config import to_mapping
 from dvae.errors import DvaeError
 from dvae.models.migration import format_1
+from dvae.training.config import FIRST_SETTINGS, TrainingConfig
 
 if TYPE_CHECKING:
     from dvae.paper.stage_store import StageStore
@@ -68,7 +69,7 @@ class Stage(ABC, Generic[T]):
         settings = {
             "kind": self.kind,
             "version": self.version,
-            "settings": format_1(to_mapping(self)),  # results of version 0.1.0 keep their keys
+            "settings": _settings_of_0_1_0(format_1(to_mapping(self))),  # whose results keep their keys
             "needs": [need.key for need in self.needs()],
         }
         text = json.dumps(settings, sort_keys=True, ensure_ascii=False)
@@ -78,6 +79,20 @@ class Stage(ABC, Generic[T]):
     def folder_name(self) -> str:
         """Where its result is kept."""
         return f"{self.kind}-{self.slug}-{self.key}"
+
+
+def _settings_of_0_1_0(settings: Any) -> Any:
+    """Settings without those of training that came later, where they are left at their defaults."""
+    if isinstance(settings, list):
+        return [_settings_of_0_1_0(item) for item in settings]
+    if not isinstance(settings, dict):
+        return settings
+    new = {key: _settings_of_0_1_0(value) for key, value in settings.items()}
+    if isinstance(new.get("training"), dict):
+        defaults = to_mapping(TrainingConfig())
+        kept = {k: v for k, v in new["training"].items() if k in FIRST_SETTINGS or v != defaults.get(k)}
+        new["training"] = kept
+    return new
 
 
 def with_needs(stages: Iterable[Stage[Any]]) -> list[Stage[Any]]:

@@ -17,6 +17,12 @@ CHANGEABLE = (
     *("validation_every", "validation_decodings"),
 )
 
+# Settings of version 0.1.0; keys of results are made of these and of what differs from the other defaults.
+FIRST_SETTINGS = (
+    *("epochs", "batch_size", "learning_rate", "plateau_factor", "plateau_patience", "seed", "precision"),
+    *("early_stop", "time_budget", "checkpoint_seconds", "tensorboard"),
+)
+
 
 @dataclass(frozen=True)
 class TrainingConfig:
