@@ -152,12 +152,21 @@ class Run:
     def model(self, device: str = "auto", *, best: bool = False) -> VAE:
         """The trained model; with `best`, as it was when it did best on the validation DAGs."""
         try:
-            vae = load(self.folder, device=available_device(device))
+            if (self.folder / CHECKPOINT).is_file() and not (self.folder / storage.WEIGHTS).is_file():
+                vae = self._interrupted_model(device)
+            else:
+                vae = load(self.folder, device=available_device(device))
             return load_best(vae, self.folder) if best else vae
         except CheckpointError as error:
             if str(self.folder) in str(error):
                 raise
             raise CheckpointError(f"{self.folder}: {error}") from None
+
+    def _interrupted_model(self, device: str) -> VAE:
+        """The model of a training that was killed, as its last checkpoint has it."""
+        vae = self.new_model()
+        checkpoint.load_weights(self.folder / CHECKPOINT, "vae", vae)
+        return vae.to(available_device(device))
 
     def new_model(self) -> VAE:
         """The model as training begins with it."""
@@ -204,9 +213,9 @@ class Run:
                 self.clear()
             raise
 
-    def evaluate(self, *, device: str = "auto", **options: Any) -> Evaluation:
+    def evaluate(self, *, device: str = "auto", best: bool = False, **options: Any) -> Evaluation:
         """Measures reconstruction and prior samples (`dvae.evaluation.evaluate`)."""
-        measured = measure(self.model(device), self.dataset, **options)
+        measured = measure(self.model(device, best=best), self.dataset, **options)
         write_json(self.folder / EVALUATION, measured.to_mapping())
         return measured
 
