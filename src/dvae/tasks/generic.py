@@ -21,7 +21,7 @@ from dvae.tasks.vocabulary import END_INDEX, END_LABEL, START_INDEX, START_LABEL
 
 FILE_PREFIX = "file:"
 RULES_MARK = "?rules="
-INFERRED, STRICT, NO_RULES = "inferred", "strict", "none"
+RULE_WORDS = (INFERRED, STRICT, NO_RULES) = ("inferred", "strict", "none")
 
 
 class GenericTask(Task):

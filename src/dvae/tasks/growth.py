@@ -225,9 +225,7 @@ class GraphGrowth:
         ending = kind == END_INDEX
         table = self._after(standing, position, tables)
         after = table[row, kind] * ~ending
-        urgent = torch.where(
-            ending[:, None], standing.loose | (standing.owed > 0), standing.horizon > after[:, None]
-        )
+        urgent = torch.where(ending[:, None], standing.loose | (standing.owed > 0), standing.horizon > after[:, None])
         share = torch.where(ending, 0, self._to_meet(standing, table, tables)[row, kind])
         return [
             Claim(torch.ones_like(urgent), self._needed(position, tables)[kind]),

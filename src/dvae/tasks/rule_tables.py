@@ -40,10 +40,8 @@ class RuleTables:
         pair[START_INDEX] &= not virtual_start
         pair[:, END_INDEX] &= not virtual_end
         pair &= (max_out > 0)[:, None] & (max_in > 0)
-        if virtual_end:
-            ends = _among(labels, rules.sink_types) & (min_out == 0)
-        else:
-            ends = pair[:, END_INDEX] & (min_out <= 1)
+        sinks = _among(labels, rules.sink_types)
+        ends = sinks & (min_out == 0) if virtual_end else pair[:, END_INDEX] & (min_out <= 1)
         inner = torch.ones(count, dtype=torch.bool)
         inner[START_INDEX] = inner[END_INDEX] = False
         onward = pair & inner

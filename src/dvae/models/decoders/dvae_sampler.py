@@ -84,9 +84,7 @@ class DvaeSampler(Sampler[DvaeRows]):
             scores = wide.relu_() @ decoder.edge_second.weight[0] + decoder.edge_second.bias
             edge = draw_edges(scores[rows.row_of], sampling)
             if self.rules is not None:
-                graphs = PartialGraphs(
-                    rows.types[:, : position + 1], rows.adjacency[:, : position + 1, : position + 1]
-                )
+                graphs = PartialGraphs(rows.types[:, : position + 1], rows.adjacency[:, : position + 1, : position + 1])
                 edge = self.rules.next_edge(graphs, source).applied(edge, rows.row_of)
             edge &= rows.growing[rows.row_of]
             edge_rows = rows.branch(edge.to(torch.int64)).bool()
