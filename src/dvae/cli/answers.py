@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +13,12 @@ from dvae.errors import ConfigError
 from dvae.files import finite
 
 if TYPE_CHECKING:
-    from dvae.dag import Dag, ScoredDag
+    from dvae.dag import Dag, DagBatch, ScoredDag
+    from dvae.tasks import Task
 
 MOST_DRAWN = 64  # more than these no one can see in one picture
+MAX_EXPLAINED = 1000  # invalid DAGs are asked for the rule they break
+MAX_REASONS = 3  # told to a person
 DAG_ENDINGS = (".jsonl", ".jsonl.gz")
 PICTURE_ENDINGS = (".svg", ".png")
 
@@ -83,19 +87,31 @@ def remark_note(note: str) -> None:
         remark(f"Note: {note}.")
 
 
-def give_dags(
-    dags: Sequence[Dag], valid: Sequence[bool], out: Path | None, picture: Path | None, as_json: bool
-) -> None:
+def broken_rules(task: Task, dags: Sequence[Dag]) -> dict[str, tuple[int, str]]:
+    """How many of these invalid DAGs break which rule first, and how the first of them does, most frequent first."""
+    counts: Counter[str] = Counter()
+    example: dict[str, str] = {}
+    for dag in dags[:MAX_EXPLAINED]:
+        rule, _, detail = (task.why_invalid(dag) or f"it breaks the rules of {task.name}").partition(": ")
+        counts[rule] += 1
+        example.setdefault(rule, detail)
+    return {rule: (count, example[rule]) for rule, count in counts.most_common()}
+
+
+def give_dags(task: Task, batch: DagBatch, out: Path | None, picture: Path | None, as_json: bool) -> None:
     """DAGs as an answer: to a file, as JSON, or a line each on standard output; and perhaps as a picture."""
     from dvae.dag import to_plain, write_jsonl
     from dvae.dag.jsonl import format_line
 
+    dags, valid = task.unbatch(batch), task.valid(batch).tolist()
+    broken = broken_rules(task, [dag for dag, good in zip(dags, valid, strict=True) if not good])
     if picture is not None:
         draw_dags(picture, dags)
     if out is not None:
         write_jsonl(out, dags)
     if as_json:
         answer: dict[str, object] = {"count": len(dags), "valid": sum(valid)}
+        answer["broken_rules"] = {rule: count for rule, (count, _) in broken.items()}
         if out is None:
             answer["dags"] = [to_plain(dag) for dag in dags]
         else:
@@ -108,6 +124,8 @@ def give_dags(
         for dag in dags:
             print(format_line(dag))
     remark(f"{counted(len(dags), 'DAG')}, {sum(valid):,} valid" + (f", in {out}" if out else ""))
+    for rule, (count, detail) in list(broken.items())[:MAX_REASONS]:
+        remark(f"  not valid: {counted(count, 'DAG')}, {rule}" + (f" (the first: {detail})" if detail else ""))
 
 
 def draw_dags(picture: Path, dags: Sequence[Dag], titles: Sequence[str] | None = None) -> None:

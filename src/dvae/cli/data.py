@@ -15,6 +15,7 @@ from dvae.errors import ConfigError
 if TYPE_CHECKING:
     from dvae.dag import Dataset
     from dvae.tasks import Task
+    from dvae.tasks.graph_rules import GraphRules
 
 FETCH = "fetch"
 MOST_TYPES = 12  # shown in the table; JSON has all
@@ -36,6 +37,7 @@ def data(
         int | None, typer.Option(min=1, metavar="N", help="Draw N DAGs from the task's sampler instead.")
     ] = None,
     task: options.TaskOfFile = None,
+    rules: options.Rules = None,
     out: options.DagsOut = None,
     json: options.Json = False,
 ) -> None:
@@ -52,10 +54,13 @@ def data(
 
     answers.check_outputs(out, None)
     path = Path(name) if inputs.is_file_name(name) else None
-    meaning = inputs.get_task(name) if path is None else inputs.task_of_file(path, task)
+    if path is None:
+        meaning = inputs.get_task(inputs.with_rules(name, rules))
+    else:
+        meaning = inputs.task_of_file(path, task, rules)
     if sample is not None:
         batch = meaning.sample_batch(sample, seed)
-        answers.give_dags(meaning.unbatch(batch), meaning.valid(batch).tolist(), out, None, json)
+        answers.give_dags(meaning, batch, out, None, json)
         return
     whole = load_dataset(meaning, DataSource(None if path is None else str(path), size, seed))
     if out is not None:
@@ -69,7 +74,7 @@ def data(
     if json:
         answers.print_json(facts)
     else:
-        answers.print_table(_rows(facts), title=f"{whole.name}")
+        answers.print_table([*_rows(facts), *_rule_rows(meaning)], title=f"{whole.name}")
 
 
 def _fetch(name: str, what: str | None, as_json: bool) -> None:
@@ -90,7 +95,7 @@ def _fetch(name: str, what: str | None, as_json: bool) -> None:
 def _facts(whole: Dataset, task: Task) -> dict[str, object]:
     from dvae.tasks.vocabulary import END_LABEL, START_LABEL
 
-    dags = whole.everything.dags
+    dags, rules = whole.everything.dags, _rules_of(task)
     scores = [score for score in whole.everything.scores if score is not None]
     labels = Counter(label for dag in dags for label in dag.types)
     return {
@@ -103,6 +108,7 @@ def _facts(whole: Dataset, task: Task) -> dict[str, object]:
         "edges": _spread([len(dag.edges) for dag in dags]),
         "types": {str(label): count for label, count in labels.most_common()},
         "valid_share": float(task.valid(task.batch(dags)).double().mean()),
+        "rules": None if rules is None else rules.to_mapping(),
         "scored": len(scores),
         "scores": _spread(scores) if scores else None,
         "model": {
@@ -112,6 +118,20 @@ def _facts(whole: Dataset, task: Task) -> dict[str, object]:
             "virtual_end": task.vocabulary.end == END_LABEL,
         },
     }
+
+
+def _rules_of(task: Task) -> GraphRules | None:
+    from dvae.tasks import GenericTask
+
+    return task.graph_rules if isinstance(task, GenericTask) else None
+
+
+def _rule_rows(task: Task) -> list[tuple[str, str]]:
+    rules = _rules_of(task)
+    if rules is None:
+        return []
+    said = [f"{rule}: {what}" for rule, what in rules.rows()] or ["none"]
+    return [("rules" if place == 0 else "", text) for place, text in enumerate(said)]
 
 
 def _spread(values: Sequence[float]) -> dict[str, float]:

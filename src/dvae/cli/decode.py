@@ -42,4 +42,4 @@ def decode(
     vae = Run.open(run).model(device)
     vectors = torch.from_numpy(latents.read(file, vae.config.latent))
     batch = vae.decode_batch(vectors, greedy=greedy, copies=copies, seed=seed, valid=valid)
-    answers.give_dags(vae.task.unbatch(batch), vae.task.valid(batch).tolist(), out, draw, json)
+    answers.give_dags(vae.task, batch, out, draw, json)

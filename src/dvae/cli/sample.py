@@ -31,4 +31,4 @@ def sample(
     answers.check_outputs(out, draw)
     vae = Run.open(run).model(device)
     batch = vae.decode_batch(vae.prior(count, seed=seed), greedy=greedy, seed=seed, valid=valid)
-    answers.give_dags(vae.task.unbatch(batch), vae.task.valid(batch).tolist(), out, draw, json)
+    answers.give_dags(vae.task, batch, out, draw, json)

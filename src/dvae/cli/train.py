@@ -37,6 +37,7 @@ def train(
         Path | None,
         typer.Option("--data", metavar="FILE", help="DAGs to train on; with --resume, where the run's data are now."),
     ] = None,
+    rules: options.Rules = None,
     validation: Annotated[
         str | None,
         typer.Option(
@@ -121,6 +122,8 @@ def train(
     if resume:
         if config is not None:
             raise ConfigError("--config does not go with --resume: the run has its own run.toml")
+        if rules is not None:
+            raise ConfigError("--rules does not go with --resume: the run keeps the rules it began with")
         opened = Run.open(run, data=data)
         if task is not None:
             settings["task"] = _ordered(task, order)
@@ -132,9 +135,8 @@ def train(
         if not is_helper_process():
             check_free(run, "resume it with --resume, or choose another folder")
         base = None if config is None else config_file(config)
-        opened = Run.create(
-            run, _ordered(task, order), data=data, config=base, start=start, preset=preset, minutes=minutes, **settings
-        )
+        name = _ruled(_ordered(task, order), data, rules)
+        opened = Run.create(run, name, data=data, config=base, start=start, preset=preset, minutes=minutes, **settings)
         settings = {}
         if opened.chosen is not None:
             answers.remark(opened.chosen.words())
@@ -159,6 +161,15 @@ def _ordered(task: str | None, order: str | None) -> str | None:
     from dvae.bayesnet.tables import parse_order, with_order
 
     return with_order(inputs.task_name(task), parse_order(order))
+
+
+def _ruled(task: str | None, data: Path | None, rules: str | None) -> str | None:
+    """The name of the task with the rules of its DAGs, where they are given; without a task, that of the data."""
+    if rules is None:
+        return task
+    if task is None and data is None:
+        raise ConfigError("--rules are those of your own DAGs: give --data, or --task file:FILE, too")
+    return inputs.with_rules(task or f"file:{Path(str(data)).absolute()}", rules)
 
 
 def _validation(text: str | None) -> float | str | None:
