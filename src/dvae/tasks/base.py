@@ -79,6 +79,7 @@ class Task(ABC):
 
     @property
     def num_types(self) -> int:
+        """The number of node types, start and end counted."""
         return len(self.vocabulary)
 
     @property
@@ -186,6 +187,7 @@ class Task(ABC):
         return ()
 
     def is_valid(self, dag: Dag) -> bool:
+        """Whether a user's DAG obeys the rules of the task."""
         try:
             batch = self.batch([dag])
         except (TaskError, DagError):
