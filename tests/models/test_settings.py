@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import torch
 
-from dvae.cli.runs import RunConfig
 from dvae.config import from_mapping, read_toml, replace, to_mapping, to_toml, with_overrides
 from dvae.errors import ConfigError, MissingError
 from dvae.models import MODELS, ModelConfig, build, model_config
+from dvae.runs import RunConfig
 from dvae.tasks import EnasTask
 from models.examples import generic_task
 

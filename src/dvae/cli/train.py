@@ -48,7 +48,12 @@ def train(
         Path | None, typer.Option("--from", metavar="RUN", help="Start from the weights of another run.")
     ] = None,
     preset: Annotated[
-        str | None, typer.Option("--preset", help="paper, or original for the original code's settings.")
+        str | None,
+        typer.Option(
+            "--preset",
+            help="auto: settings that fit the data, the machine and --minutes; paper; original (of the original code) "
+            "\\[default: auto for your own DAGs, paper for the paper's tasks].",
+        ),
     ] = None,
     config: Annotated[
         Path | None,
@@ -89,16 +94,17 @@ def train(
     Try: dvae train --task asia --run runs/asia --size 20000 --epochs 5
     """
     from dvae.config import parse_override
+    from dvae.devices import available_device
     from dvae.runs import Run
     from dvae.runs.config import changed_config, check_resumable, config_file
     from dvae.runs.run import check_free, is_helper_process
 
+    available_device(device)  # said before anything is read or written
     settings: dict[str, Any] = {
         "size": size,
         "data_seed": data_seed,
         "validation": _validation(validation),
         "model.name": model,
-        **_preset(preset),
         "hidden": hidden,
         "latent": latent,
         "learning_rate": lr,
@@ -106,7 +112,7 @@ def train(
         "batch_size": batch,
         "training.seed": seed,
         "precision": precision,
-        "time_budget": 60 * minutes if minutes is not None else time_budget,
+        "time_budget": time_budget,
         "early_stop": early_stop,
         "tensorboard": tensorboard or None,
     }
@@ -118,14 +124,20 @@ def train(
         opened = Run.open(run, data=data)
         if task is not None:
             settings["task"] = _ordered(task, order)
+        if minutes is not None:
+            settings["time_budget"] = 60 * minutes
         check_resumable(run, opened.config, changed_config(opened.config, settings))
         settings = {key: value for key, value in settings.items() if key != "task"}
     else:
         if not is_helper_process():
             check_free(run, "resume it with --resume, or choose another folder")
         base = None if config is None else config_file(config)
-        opened = Run.create(run, _ordered(task, order), data=data, config=base, start=start, **settings)
+        opened = Run.create(
+            run, _ordered(task, order), data=data, config=base, start=start, preset=preset, minutes=minutes, **settings
+        )
         settings = {}
+        if opened.chosen is not None:
+            answers.remark(opened.chosen.words())
     result = opened.fit(resume=resume, device=device, devices=devices, progress=True, **settings)
     if is_helper_process():
         return
@@ -157,14 +169,6 @@ def _validation(text: str | None) -> float | str | None:
         return float(text)
     except ValueError:
         return str(Path(text).absolute())
-
-
-def _preset(name: str | None) -> dict[str, object]:
-    from dvae.models.config import PRESETS
-
-    if name is not None and name not in PRESETS:
-        raise ConfigError(f"there is no preset {name!r}; choose one of {', '.join(PRESETS)}")
-    return {f"model.{key}": value for key, value in PRESETS[name or "paper"].items()}
 
 
 def _summary(result: FitResult) -> dict[str, object]:

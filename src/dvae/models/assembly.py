@@ -12,12 +12,11 @@ from dvae.config import replace
 from dvae.errors import ConfigError
 from dvae.models import storage
 from dvae.models.catalogue import part_names
-from dvae.models.config import PRESETS, SLOTS, ModelConfig, Preset, model_config
+from dvae.models.config import SLOTS, ModelConfig, Preset, model_config, preset_settings
 from dvae.models.features import NodeFeatures
 from dvae.models.parts import Aggregation, Plan, Readout
 from dvae.models.registry import AGGREGATIONS, DECODERS, ENCODERS, READOUTS
 from dvae.models.vae import VAE
-from dvae.registry import suggestion
 from dvae.tasks import Task
 
 
@@ -38,15 +37,13 @@ def build(
     name, a `package.module:name` or a class (`dvae.models.parts`). `settings` are those of `ModelConfig` and of the
     parts; `preset` "original" takes the original code's values where it differs from the paper's text.
     """
-    if preset not in PRESETS:
-        raise ConfigError(f"there is no preset {preset!r}; {suggestion(preset, PRESETS)}")
     if encoder is not None or decoder is not None:
         named = part_names(name)
         name = f"{ENCODERS.canonical(encoder or named[0])}+{DECODERS.canonical(decoder or named[1])}"
     for slot, registry in SLOTS.items():
         if settings.get(slot) is not None:
             settings[slot] = registry.canonical(settings[slot])
-    changes = {**PRESETS[preset], **settings}
+    changes = {**preset_settings(preset), **settings}
     config = model_config(name, **changes) if config is None else replace(config, **changes, name=name)
     with torch.random.fork_rng(devices=[], enabled=seed is not None):
         if seed is not None:

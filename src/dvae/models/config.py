@@ -18,13 +18,23 @@ from dvae.config import ChosenBySettings, check, check_types
 from dvae.errors import ConfigError
 from dvae.models.catalogue import canonical_name, part_names
 from dvae.models.registry import AGGREGATIONS, DECODERS, ENCODERS, READOUTS, PartRegistry
+from dvae.registry import suggestion
 
-Preset = Literal["paper", "original"]
+Preset = Literal["paper", "original"]  # a run knows a third, auto (dvae.runs.auto)
 PRESETS: dict[str, dict[str, float]] = {
     "paper": {},
     "original": {"noise_scale": 0.01},
 }
 DEFAULT_NAME = "dvae"
+
+
+def preset_settings(name: str) -> dict[str, float]:
+    """The settings of a model that a preset changes."""
+    if name not in PRESETS:
+        raise ConfigError(f"there is no preset {name!r}; {suggestion(name, ['auto', *PRESETS])}")
+    return PRESETS[name]
+
+
 SLOTS: dict[str, PartRegistry[Any]] = {"aggregation": AGGREGATIONS, "readout": READOUTS}  # settings that name parts
 S = TypeVar("S")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -17,7 +18,9 @@ from dvae.evaluation import evaluate as measure
 from dvae.evaluation import predictivity as measure_predictivity
 from dvae.files import read_json, write_json
 from dvae.models import VAE, Posterior, build, load, storage
+from dvae.models.config import preset_settings
 from dvae.reports import report as write_report
+from dvae.runs.auto import AutoSettings, auto_settings
 from dvae.runs.config import (
     FILE,
     RunConfig,
@@ -37,6 +40,9 @@ from dvae.training.loop import METRICS, TRAINING
 from dvae.training.vae_job import batch_fingerprint
 from dvae.training.validation import BEST, load_best
 
+log = logging.getLogger("dvae")
+
+AUTO = "auto"
 CHECKPOINT = checkpoint.FILE
 EVALUATION, PREDICTIVITY, DATA = "evaluation.json", "predictivity.json", "data.jsonl.gz"
 TRAINED = (FILE, CHECKPOINT, storage.WEIGHTS, storage.SETTINGS, storage.TASK, METRICS, TRAINING, BEST, DATA)
@@ -50,6 +56,7 @@ class Run:
 
     def __init__(self, folder: Path, config: RunConfig, task: Task, *, new: bool = False) -> None:
         self.folder, self.config, self.task = folder, config, task
+        self.chosen: AutoSettings | None = None  # by the preset `auto`, where it was taken
         self._new = new  # made by this object, and not yet trained
 
     @classmethod
@@ -61,18 +68,24 @@ class Run:
         data: str | Path | Dataset | DagSet | Sequence[Dag] | None = None,
         config: RunConfig | None = None,
         start: str | Path | None = None,
+        preset: str | None = None,
+        minutes: float | None = None,
         **settings: Any,
     ) -> Run:
         """A new run in `folder`, which must not hold one.
 
         `data` takes the place of the task's own data: a file, or DAGs, which are kept in the folder. Without a task,
         the DAGs are their own. `settings` are those of the run, its model and its training, by their names
-        (`size=1000, hidden=128, epochs=20`). `start` is a run whose weights are the start.
+        (`size=1000, hidden=128, epochs=20`). `start` is a run whose weights are the start. `preset` is `auto` (settings
+        that follow from the data, the machine and the `minutes` there are; the default for your own DAGs), `paper` or
+        `original`.
         """
         folder = Path(folder)
         if not is_helper_process():
             check_free(folder)
-        return cls.adopt(folder, task, data=data, config=config, start=start, **settings)
+        return cls.adopt(
+            folder, task, data=data, config=config, start=start, preset=preset, minutes=minutes, **settings
+        )
 
     @classmethod
     def adopt(
@@ -83,10 +96,17 @@ class Run:
         data: str | Path | Dataset | DagSet | Sequence[Dag] | None = None,
         config: RunConfig | None = None,
         start: str | Path | None = None,
+        preset: str | None = None,
+        minutes: float | None = None,
         **settings: Any,
     ) -> Run:
         """As `create`, in a folder that may hold the files of a training already."""
         folder = Path(folder)
+        automatic = preset == AUTO or (preset is None and config is None and start is None)
+        if preset not in (None, AUTO):
+            settings = {f"model.{key}": value for key, value in preset_settings(preset).items()} | settings
+        if minutes is not None:
+            settings = {"time_budget": 60 * minutes} | settings
         config = changed_config(config or RunConfig(), settings)
         if start is not None:
             config = _started_from(config, Path(start), settings)
@@ -102,6 +122,8 @@ class Run:
             run.__dict__["dataset"] = held
         if config.fingerprint is None and run._uses_file():
             run.config = replace(config, fingerprint=run.dataset.fingerprint)
+        if automatic and (preset == AUTO or task.preset == AUTO):
+            run._choose(settings, minutes)
         run._write(held if run.config.data == DATA else None)
         return run
 
@@ -230,6 +252,13 @@ class Run:
             (self.folder / name).unlink(missing_ok=True)
         if self.folder.is_dir() and not any(self.folder.iterdir()):
             self.folder.rmdir()
+
+    def _choose(self, settings: Mapping[str, Any], minutes: float | None) -> None:
+        """Takes the settings of the preset `auto`, but for those that were given."""
+        chosen = auto_settings(self.task, self.dataset, run_settings(settings), minutes=minutes)
+        log.info(chosen.words())
+        self.chosen = chosen
+        self.config = changed_config(self.config, dict(chosen.settings))
 
     def _write(self, data: Dataset | None) -> None:
         if is_helper_process():

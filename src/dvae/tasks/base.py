@@ -73,6 +73,7 @@ class Task(ABC):
     rules: DecodingRules
     look: Look = Look()
     notation: ClassVar[str] = "a JSONL line or DOT"  # what `parse` reads, in words
+    preset: Literal["auto", "paper"] = "auto"  # settings that training takes where none are given
     varies_in_size: bool = True  # whether valid DAGs may have different numbers of nodes
     predictivity_limit: int | None = None  # training DAGs that the predictivity of latents is measured with
     data_is_complete: bool = False  # whether its data set holds every DAG: a search that knew them all would end

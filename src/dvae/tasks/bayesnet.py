@@ -61,6 +61,7 @@ class BayesNetTask(Task):
 
     score_name: ScoreName = "bic"
     notation = "a model string such as [A][B|A], a JSONL line or DOT"
+    preset = "paper"
     varies_in_size = False
     predictivity_limit = PREDICTIVITY_LIMIT
 

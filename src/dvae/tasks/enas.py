@@ -38,6 +38,7 @@ class EnasTask(Task):
     rules = ChainRules()
     look = Look(palette="architecture", arrangement="column")
     notation = "an ENAS string such as [[4], [0, 1], ...], a JSONL line or DOT"
+    preset = "paper"
     varies_in_size = False  # shallower networks are valid, but nobody looks for them
 
     def __init__(self, layers: int) -> None:

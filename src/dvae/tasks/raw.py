@@ -18,6 +18,7 @@ class RawTask(Task):
     """Types 0 (start), 1 (end), 2.. as stored in the original implementation's files."""
 
     rules = ConnectedRules()
+    preset = "paper"
 
     def __init__(self, num_types: int, max_nodes: int, hints: ModelHints | None = None) -> None:
         self.name = f"raw:{num_types}:{max_nodes}"

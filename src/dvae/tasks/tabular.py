@@ -28,6 +28,7 @@ class TabularTask(Task):
     be right as it is.
     """
 
+    preset = "paper"
     varies_in_size = False
     data_is_complete = True
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 
 from dvae.config import check, check_types
+
+LAST_RATE = 0.01  # of a cosine schedule, as a share of the learning rate
 
 Precision = Literal["auto", "float32", "tf32", "bf16"]
 
@@ -42,6 +45,10 @@ class TrainingConfig:
     tensorboard: bool = False
     validation_every: int = 1  # epochs between two measurements on the validation DAGs, where there are any
     validation_decodings: int = 200  # how many of them are decoded to measure reconstruction
+    schedule: Literal["plateau", "cosine"] = "plateau"  # of the learning rate; cosine falls to a hundredth by the end
+    warmup: int = 0  # steps over which a cosine schedule's rate rises from zero
+    clip: float | None = None  # longest gradient of the mean loss per graph; longer ones are shortened
+    mutations: float = 0.0  # share of the graphs of a step that are trained on with types or an edge changed
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -55,6 +62,16 @@ class TrainingConfig:
         check(self.checkpoint_seconds >= 0, f"checkpoint_seconds must not be negative: {self.checkpoint_seconds}")
         check(self.validation_every >= 1, f"validation_every must be 1 or more: {self.validation_every}")
         check(self.validation_decodings >= 0, f"validation_decodings must be 0 or more: {self.validation_decodings}")
+
+        check(self.warmup == 0 or self.schedule == "cosine", "warmup goes with schedule = 'cosine'")
+        check(self.warmup >= 0, f"warmup must not be negative: {self.warmup}")
+        check(self.clip is None or self.clip > 0, f"clip must be positive: {self.clip}")
+        check(0 <= self.mutations <= 1, f"mutations is a share, from 0 to 1: {self.mutations}")
+
+    def rate_factor(self, step: int, steps: int) -> float:
+        """What a cosine schedule multiplies the learning rate by at one of `steps` steps."""
+        rise = min(1.0, (step + 1) / self.warmup) if self.warmup else 1.0
+        return rise * (LAST_RATE + (1 - LAST_RATE) * 0.5 * (1 + math.cos(math.pi * min(1.0, step / steps))))
 
     def operand_dtype(self) -> torch.dtype | None:
         """The type of matrix operands, where it is not that of the weights."""

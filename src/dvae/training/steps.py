@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 import torch
@@ -11,6 +12,8 @@ from torch import Tensor
 from dvae.dag import DagBatch
 from dvae.models.kernels.precision import products_in
 from dvae.models.vae import VAE, Losses
+from dvae.tasks.vocabulary import START_LABEL
+from dvae.training.mutations import mutated
 
 WARM_UP = 3
 
@@ -25,6 +28,29 @@ class Epoch(Protocol):
     def sums(self) -> tuple[float, float]:
         """Sums of both losses over the graphs since `begin`."""
         ...
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a step does beside the plain one: shorter gradients, mutated graphs."""
+
+    clip: float | None = None
+    mutations: float = 0.0
+
+    def graphs(self, vae: VAE, part: DagBatch, generator: torch.Generator) -> DagBatch:
+        """The graphs that a step trains on."""
+        if not self.mutations:
+            return part
+        virtual_start = vae.task.vocabulary.start == START_LABEL
+        return mutated(part, self.mutations, vae.task.num_types, generator, virtual_start=virtual_start)
+
+    def gradients(self, vae: VAE, count: int) -> None:
+        """Shortens the gradient of a loss summed over `count` graphs."""
+        if self.clip is not None:
+            torch.nn.utils.clip_grad_norm_(vae.parameters(), self.clip * count)
+
+
+NO_CHANGES = Changes()
 
 
 class PlainEpoch:
@@ -44,12 +70,13 @@ class PlainEpoch:
         batch_size: int,
         generator: torch.Generator,
         dtype: torch.dtype | None,
+        changes: Changes = NO_CHANGES,
         rank: int = 0,
         world: int = 1,
     ) -> None:
         self.vae, self.forward, self.backward, self.optimizer = vae, forward, backward, optimizer
         self.data, self.batch_size, self.generator, self.dtype = data, batch_size, generator, dtype
-        self.rank, self.world = rank, world
+        self.changes, self.rank, self.world = changes, rank, world
         self.order = torch.empty(0)
         self.totals = torch.zeros(2, dtype=torch.float64, device=vae.device)
 
@@ -68,7 +95,7 @@ class PlainEpoch:
             index = torch.cat([index, index[:1].expand(room)])[self.rank :: self.world]
             noise = torch.cat([noise, noise[:1].expand(room, -1)])[self.rank :: self.world]
             weight = torch.cat([weight, torch.zeros(room)])[self.rank :: self.world]
-        part = self.data.select(index.to(self.data.device))
+        part = self.changes.graphs(self.vae, self.data.select(index.to(self.data.device)), self.generator)
         with products_in(self.dtype):
             losses = self.forward(part, noise.to(self.vae.device) * self.vae.config.noise_scale)
             weight = weight.to(losses.nll)
@@ -77,6 +104,7 @@ class PlainEpoch:
             self.optimizer.zero_grad()
             # Gradients are averaged over processes, where the paper's loss is a sum over the batch.
             self.backward(loss * self.world)
+        self.changes.gradients(self.vae, len(index) * self.world)
         self.optimizer.step()
         self.totals += torch.stack([nll.detach(), kl.detach()])
 
@@ -104,8 +132,10 @@ class StaticEpoch:
         batch_size: int,
         generator: torch.Generator,
         dtype: torch.dtype | None,
+        changes: Changes = NO_CHANGES,
     ) -> None:
         self.vae, self.optimizer, self.data, self.generator, self.dtype = vae, optimizer, data, generator, dtype
+        self.changes = changes
         device = vae.device
         steps = -(-len(data) // batch_size)
         self.index = torch.zeros(steps, batch_size, dtype=torch.int64, device=device)
@@ -125,7 +155,7 @@ class StaticEpoch:
     def _step(self) -> None:
         index = self.index[self.number].squeeze(0)
         weight = self.weight[self.number].squeeze(0)
-        part = self.data.select(index)
+        part = self.changes.graphs(self.vae, self.data.select(index), self.generator)
         shape = (len(index), self.vae.config.latent)
         noise = torch.randn(shape, generator=self.generator, device=self.vae.device)
         self.optimizer.zero_grad()
@@ -133,6 +163,7 @@ class StaticEpoch:
             losses = self.vae(part, noise * self.vae.config.noise_scale)
             nll, kl = (losses.nll * weight).sum(), (losses.kl * weight).sum()
             (nll + self.vae.config.kl_weight * kl).backward()
+        self.changes.gradients(self.vae, len(index))
         self.optimizer.step()
         self.totals += torch.stack([nll.detach(), kl.detach()])
         self.number += 1
@@ -153,8 +184,9 @@ class CapturedEpoch(StaticEpoch):
         batch_size: int,
         generator: torch.Generator,
         dtype: torch.dtype | None,
+        changes: Changes = NO_CHANGES,
     ) -> None:
-        super().__init__(vae, optimizer, data, batch_size, generator, dtype)
+        super().__init__(vae, optimizer, data, batch_size, generator, dtype, changes)
         self.graph = torch.cuda.CUDAGraph()
         self._record()
 

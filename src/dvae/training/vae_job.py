@@ -17,9 +17,10 @@ from dvae.models.vae import VAE
 from dvae.training.config import TrainingConfig
 from dvae.training.job import Clock, Ended, Job, Place, Row
 from dvae.training.resumable import best_row
-from dvae.training.steps import CapturedEpoch, Epoch, PlainEpoch
+from dvae.training.steps import CapturedEpoch, Changes, Epoch, PlainEpoch
 from dvae.training.validation import COLUMN, ValidationLosses, save_best, validation_losses
 
+LATER_SETTINGS = ("schedule", "warmup", "clip", "mutations")  # part of a checkpoint's settings where they are set
 CALIBRATION_GRAPHS = 1_024  # of the training graphs, chosen once, whose latents give a checkpoint's statistics
 
 
@@ -66,6 +67,11 @@ class VaeJob(Job):
             "plateau_factor": config.plateau_factor,
             "plateau_patience": config.plateau_patience,
             "precision": config.precision,
+            **{
+                name: getattr(config, name)
+                for name in ("schedule", "warmup", "clip", "mutations")
+                if _is_set(config, name)
+            },
             "model": to_mapping(vae.config),
             "graphs": len(data),
             "data": batch_fingerprint(data),
@@ -82,7 +88,17 @@ class VaeJob(Job):
         self.epoch_steps = self.stepper
 
     def step(self, place: Place) -> None:
+        if self.config.schedule == "cosine":
+            factor = self.config.rate_factor(place.epoch * self.steps + place.step, self.epochs * self.steps)
+            self._set_rate(self.config.learning_rate * factor)
         self.stepper.step(place.step)
+
+    def _set_rate(self, rate: float) -> None:
+        for group in self.optimizer.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
 
     def end_epoch(self, place: Place) -> Row:
         (nll, kl), count = self._sums(), len(self.data)
@@ -92,7 +108,8 @@ class VaeJob(Job):
             "epoch": place.epoch + 1, "loss": loss, "nll": nll / count, "kl": kl / count,
             "learning_rate": float(self.optimizer.param_groups[0]["lr"]), "seconds": place.seconds,
         }  # fmt: skip
-        self.plateau.step(loss)
+        if self.config.schedule == "plateau":
+            self.plateau.step(loss)
         if self.validation is not None and (place.epoch + 1) % self.config.validation_every == 0:
             row |= self._validated(self.validation).row()
             best = best_row(place.history, COLUMN)
@@ -113,11 +130,7 @@ class VaeJob(Job):
     def restore(self, state: Mapping[str, Any]) -> None:
         self.carried = (state["nll"], state["kl"])
         self.plateau.load_state_dict(state["plateau"])
-        for group in self.optimizer.param_groups:
-            if isinstance(group["lr"], Tensor):
-                group["lr"].fill_(state["learning_rate"])
-            else:
-                group["lr"] = state["learning_rate"]
+        self._set_rate(state["learning_rate"])
         before = state.get("validation")
         if self.validation is not None and before is not None and before != batch_fingerprint(self.validation):
             raise CheckpointError(
@@ -159,14 +172,17 @@ class VaeJob(Job):
         vae, config, world = self.vae, self.config, self.fabric.world_size
         if self.captured:
             return CapturedEpoch(
-                vae, self.optimizer, self.data, self.batch_size, self.generator, config.operand_dtype()
+                vae, self.optimizer, self.data, self.batch_size, self.generator, config.operand_dtype(), self._changes()
             )
         # Weights that a configuration does not use (backward sweeps, say) would stall the gradient exchange.
         forward: Any = vae if world == 1 else self.fabric.setup_module(vae)
         return PlainEpoch(
             vae, forward, self.fabric.backward if world > 1 else Tensor.backward, self.optimizer, self.data,
-            self.batch_size, self.generator, config.operand_dtype(), self.fabric.global_rank, world,
+            self.batch_size, self.generator, config.operand_dtype(), self._changes(), self.fabric.global_rank, world,
         )  # fmt: skip
+
+    def _changes(self) -> Changes:
+        return Changes(self.config.clip, self.config.mutations)
 
     def _sums(self) -> tuple[float, float]:
         """Of both losses, over the graphs of the unfinished epoch."""
@@ -185,6 +201,11 @@ class VaeJob(Job):
         torch.distributed.broadcast(values, 0)
         loss, nll, kl, share = values.tolist()
         return ValidationLosses(loss, nll, kl, share if decodings else None)
+
+
+def _is_set(config: TrainingConfig, name: str) -> bool:
+    """Whether a setting that 0.1.0 did not have differs from what it did."""
+    return bool(getattr(config, name) != getattr(TrainingConfig(), name))
 
 
 def batch_fingerprint(batch: DagBatch) -> str:

@@ -6,6 +6,8 @@ A DAG becomes a sequence of nodes in canonical order (`node_order`), each with a
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from torch import Tensor, nn
 
 from dvae.dag import DagBatch
@@ -16,6 +18,13 @@ from dvae.models.parts import Plan
 from dvae.models.transformer import DEFAULT_LAYERS, Block, NodeTokens, TransformerSettings, ancestors, fitted
 
 
+@dataclass(frozen=True)
+class PaceEncoderSettings(TransformerSettings):
+    """The Transformer's settings, and the order that nodes are read in; None means: what the task suggests."""
+
+    node_order: NodeOrder | None = None
+
+
 class PaceEncoder(nn.Module):
     """Readout: the outputs of all nodes side by side, padding as zeros, then a linear map.
 
@@ -23,7 +32,7 @@ class PaceEncoder(nn.Module):
     width 32, latent 64, dropout 0.15 on ENAS and 0.25 on Bayesian networks, learning rate 1e-4.
     """
 
-    Settings = TransformerSettings
+    Settings = PaceEncoderSettings
     order_free = True
     static_shapes = True
     reference = "Dong et al., ICML 2022"
@@ -42,7 +51,7 @@ class PaceEncoder(nn.Module):
         self.readout = AlignedLinear(max_nodes * width, hidden, input_blocks=0)
 
     @classmethod
-    def build(cls, plan: Plan, settings: TransformerSettings) -> PaceEncoder:
+    def build(cls, plan: Plan, settings: PaceEncoderSettings) -> PaceEncoder:
         return cls(
             plan.features,
             plan.hidden,
@@ -50,7 +59,7 @@ class PaceEncoder(nn.Module):
             width=settings.attention_width,
             layers=settings.layers or DEFAULT_LAYERS,
             dropout=settings.dropout,
-            order=plan.hints.node_order,
+            order=settings.node_order or plan.hints.node_order,
         )
 
     def prepare(self, batch: DagBatch) -> DagBatch:

@@ -1,0 +1,108 @@
+"""The preset `auto`: size, steps, batch and learning rate from the data, the machine and the time there is.
+
+The numbers were measured on circuits (docs/results/defaults.md): what limits a model of few distinct DAGs is not its
+size but that it has seen too few differences, hence mutations; a cosine schedule makes the most of a given time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from dvae.dag import Dataset
+from dvae.devices import available_device
+from dvae.models import build
+from dvae.tasks import Task
+
+MAX_ATTENTION_NODES = 48  # attention over pairs of nodes is fast up to about here
+MIN_STEPS, MAX_STEPS = 2_000, 10_000
+STEPS_PER_DAG = 3
+MIN_EPOCHS = 20
+TIMED_STEPS = 6
+USED_SHARE = 0.9  # of the time given, for steps; the rest is for what is not a step
+GENERIC_MODEL = {"name": "pace", "attention_width": 64, "layers": 2, "edge_width": 64, "node_order": "given"}
+
+
+@dataclass(frozen=True)
+class AutoSettings:
+    """Settings that were chosen, and how long training with them will take."""
+
+    settings: Mapping[str, Any]  # of a run, by their full names
+    seconds: float | None  # expected; None where it was not measured
+
+    def words(self) -> str:
+        """What was chosen, for people."""
+        short = {key.rpartition(".")[2]: value for key, value in self.settings.items()}
+        shown = ("name", "hidden", "latent", "epochs", "batch_size", "learning_rate", "mutations")
+        chosen = ", ".join(f"{name} {short[name]}" for name in shown if name in short)
+        if self.seconds is None:
+            return f"Preset auto: {chosen}."
+        minutes = self.seconds / 60
+        return f"Preset auto: {chosen}; about {minutes:.1f} minutes on this machine (--minutes M makes the best of M)."
+
+
+def auto_settings(
+    task: Task, data: Dataset, given: Mapping[str, Any], *, minutes: float | None = None, device: str = "auto"
+) -> AutoSettings:
+    """Settings for `data`; those in `given` (by their full names) stay as they are."""
+    count = len(data.train)
+    chosen = _model(task, given) | {
+        "training.batch_size": 32 if count < 10_000 else 64 if count < 50_000 else 128,
+        "training.schedule": "cosine",
+        "training.warmup": 200,
+        "training.clip": 5.0,
+    }
+    if task.preset == "auto":
+        chosen["training.mutations"] = 0.5 if count < 20_000 else 0.1
+    chosen |= given
+    batch = int(chosen["training.batch_size"])
+    per_graph = _seconds_per_graph(task, data, chosen, device)
+    if "training.epochs" not in given:
+        chosen["training.epochs"] = _epochs(count, batch, minutes, per_graph)
+    if minutes is not None:
+        chosen["training.time_budget"] = 60 * minutes
+    seconds = None if per_graph is None else per_graph * count * chosen["training.epochs"] / USED_SHARE
+    return AutoSettings({key: value for key, value in chosen.items() if key not in given}, seconds)
+
+
+def _model(task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
+    small = task.max_nodes <= MAX_ATTENTION_NODES
+    if "model.name" not in given and task.preset == "auto" and small:
+        chosen = {f"model.{key}": value for key, value in GENERIC_MODEL.items()}
+        return chosen | {"model.hidden": 128, "training.learning_rate": 1e-3}
+    # Larger graphs cost more per step: a narrower model takes more of them.
+    return {"model.hidden": 128 if small else 64, "training.learning_rate": 2e-3}
+
+
+def _epochs(count: int, batch: int, minutes: float | None, per_graph: float | None) -> int:
+    """As many as the time allows or, without a limit, as have shown to be enough."""
+    if minutes is not None and per_graph is not None:
+        return max(1, int(60 * minutes * USED_SHARE / (per_graph * count)))
+    steps = min(MAX_STEPS, max(MIN_STEPS, STEPS_PER_DAG * count))
+    return max(MIN_EPOCHS, -(-steps * batch // count))
+
+
+def _seconds_per_graph(task: Task, data: Dataset, chosen: Mapping[str, Any], device: str) -> float | None:
+    """Measured on a few steps of a model that is thrown away; not on CUDA, where steps are captured first."""
+    if available_device(device) == "cuda":
+        return None
+    settings = {key.removeprefix("model."): value for key, value in chosen.items() if key.startswith("model.")}
+    vae = build(settings.pop("name", "dvae"), task, seed=0, **settings)
+    batch = int(chosen["training.batch_size"])
+    dags = data.train.dags
+    part = vae.prepare(task.batch([dags[place % len(dags)] for place in range(batch)]))
+    optimizer = torch.optim.Adam(vae.parameters(), fused=True)
+    noise = torch.zeros(batch, vae.config.latent)
+    best = float("inf")
+    for _ in range(TIMED_STEPS):
+        started = time.perf_counter()
+        losses = vae(part, noise)
+        optimizer.zero_grad()
+        (losses.nll.sum() + losses.kl.sum()).backward()
+        optimizer.step()
+        best = min(best, time.perf_counter() - started)
+    return best / batch
