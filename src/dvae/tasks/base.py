@@ -66,6 +66,7 @@ class Task(ABC):
     has a default.
     """
 
+    examples: ClassVar[tuple[str, ...]] = ()  # names of tasks of this kind; they enter tests/contracts/test_tasks.py
     name: str
     vocabulary: Vocabulary
     max_nodes: int  # of a model's DAG, start and end node counted
