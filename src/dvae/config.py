@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import inspect
 import json
 import os
 import re
@@ -17,7 +18,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, Union
 
 from dvae.errors import ConfigError, FormatError, MissingError
 
@@ -360,3 +361,48 @@ def _describe(value: object) -> str:
         return f"a list of {len(value)}"
     kind = {bool: "the truth value", int: "the integer", float: "the number", str: "the string"}
     return f"{kind.get(type(value), f'the {type(value).__name__}')} {value!r}"
+
+
+class Setting(NamedTuple):
+    """A setting of a configuration, for people."""
+
+    name: str
+    kind: str
+    default: object
+    description: str
+
+
+def described(cls: type[DataclassInstance]) -> list[Setting]:
+    """The settings of a class with their types, defaults and the comments beside them."""
+    hints, comments = _hints(cls), _comments(cls)
+    found = []
+    for field in _fields(cls):
+        default = None if _default(field) is dataclasses.MISSING else _default(field)
+        if not dataclasses.is_dataclass(default) and not callable(default):
+            found.append(Setting(field.name, _kind(hints[field.name]), default, comments.get(field.name, "")))
+    return found
+
+
+def _kind(hint: object) -> str:
+    """A type in words."""
+    if hint in _KINDS:
+        return _KINDS[hint]
+    if typing.get_origin(hint) is Literal:
+        return " or ".join(str(choice) for choice in typing.get_args(hint))
+    if typing.get_origin(hint) in (Union, types.UnionType):
+        return " or ".join(_kind(member) for member in typing.get_args(hint) if member is not types.NoneType)
+    return "a list" if typing.get_origin(hint) is tuple else str(hint)
+
+
+def _comments(cls: type[DataclassInstance]) -> dict[str, str]:
+    """What stands behind the fields of a class and of the classes it was made of, in their source."""
+    found: dict[str, str] = {}
+    parts = [base for part in getattr(cls, "settings_classes", ()) for base in part.__mro__]
+    for each in (*parts, *cls.__mro__):
+        try:
+            source = inspect.getsource(each)
+        except (OSError, TypeError):  # a class made while the program runs
+            continue
+        for match in re.finditer(r"^    (\w+): [^#\n]*?# (.*)$", source, re.M):
+            found.setdefault(match[1], match[2])
+    return found

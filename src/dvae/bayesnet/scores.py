@@ -34,7 +34,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Booleans: TypeAlias = npt.NDArray[np.bool_]
 Term: TypeAlias = tuple[Literal["entropy", "factorial", "rising", "dirichlet"], int]
 
-MOST_TABULATED = 22  # variables whose 2^n sets are all tabulated: 22 take 1.5 GB and minutes
+MAX_TABULATED = 22  # variables whose 2^n sets are all tabulated: 22 take 1.5 GB and minutes
 CELLS_AT_ONCE = 2**25  # of adjacency matrices, when many networks are scored
 
 
@@ -81,7 +81,7 @@ class NetworkScores:
         return float(self.score_many(name, [dag])[0])
 
     def score_many(self, name: ScoreName, networks: Sequence[Dag] | Booleans) -> Floats:
-        """One score a network: DAGs over the variables, or adjacency matrices in the order of the data's columns.
+        """One score per network: DAGs over the variables, or adjacency matrices in the order of the data's columns.
 
         `adjacency[b, u, v]` says that u is a parent of v.
         """
@@ -137,8 +137,8 @@ class NetworkScores:
         A set's place is its bit mask with the variable's own bit squeezed out (`squeezed`).
         """
         size = len(self.names)
-        if size > MOST_TABULATED:
-            raise TaskError(f"all parent sets are tabulated for at most {MOST_TABULATED} variables, not {size}")
+        if size > MAX_TABULATED:
+            raise TaskError(f"all parent sets are tabulated for at most {MAX_TABULATED} variables, not {size}")
         limit = size - 1 if max_parents is None else min(max_parents, size - 1)
         parts = [self._parts(_checked(name), variable) for variable in range(size)]
         terms = self._all_terms(set(chain.from_iterable(parts)), limit + 1)

@@ -12,7 +12,7 @@ from itertools import chain, combinations
 
 import numpy as np
 
-from dvae.bayesnet.scores import MOST_TABULATED, Floats, NetworkScores, ScoreName, bits, squeezed
+from dvae.bayesnet.scores import MAX_TABULATED, Floats, NetworkScores, ScoreName, bits, squeezed
 from dvae.dag import Dag
 from dvae.errors import TaskError
 
@@ -39,9 +39,9 @@ def exact_optimum(scores: NetworkScores, max_parents: int | None = None, *, name
     """
     size = len(scores.names)
     check_limit(max_parents)
-    if size > MOST_TABULATED:
+    if size > MAX_TABULATED:
         raise TaskError(
-            f"the exact optimum is computed for at most {MOST_TABULATED} variables, not {size}; use hill climbing"
+            f"the exact optimum is computed for at most {MAX_TABULATED} variables, not {size}; use hill climbing"
         )
     tables = [best_of_subsets(table) for table in scores.local_tables(name, max_parents)]
     sets = np.arange(2**size)
@@ -78,9 +78,9 @@ def exact_in_order(
     size = len(scores.names)
     check_limit(max_parents)
     places = [scores.index_of[variable] for variable in checked_order(order, scores.names)]
-    if size > MOST_TABULATED and max_parents is None:
-        raise TaskError(f"with more than {MOST_TABULATED} variables, here {size}, give max_parents, e.g. 3")
-    tables = scores.local_tables(name, max_parents) if size <= MOST_TABULATED else None
+    if size > MAX_TABULATED and max_parents is None:
+        raise TaskError(f"with more than {MAX_TABULATED} variables, here {size}, give max_parents, e.g. 3")
+    tables = scores.local_tables(name, max_parents) if size <= MAX_TABULATED else None
     parents = [0] * size
     before = 0
     for variable in places:

@@ -28,7 +28,7 @@ def decode(
     device: options.Device = "auto",
     json: options.Json = False,
 ) -> None:
-    """Give the DAGs that latent vectors stand for. Without --out, one DAG a line is printed.
+    """Give the DAGs that latent vectors stand for. Without --out, one DAG per line is printed.
 
     Try: dvae decode runs/asia latents.npz --sample --copies 5 --out dags.jsonl
     """

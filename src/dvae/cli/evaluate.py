@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,6 +21,19 @@ def evaluate(
     test_limit: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Measure on N test graphs only, drawn at random.")
     ] = None,
+    test: Annotated[
+        Path | None, typer.Option("--test", metavar="DAGS", help="Measure on the DAGs of a file of yours instead.")
+    ] = None,
+    encodings: Annotated[int, typer.Option(min=1, metavar="N", help="Latents drawn per test graph.")] = 10,
+    decodings: Annotated[int, typer.Option(min=1, metavar="N", help="Decodings of each of them.")] = 10,
+    prior_latents: Annotated[int, typer.Option(min=1, metavar="N", help="Latents drawn from the prior.")] = 1000,
+    prior_decodings: Annotated[int, typer.Option(min=1, metavar="N", help="Decodings of each of them.")] = 10,
+    minutes: Annotated[
+        float | None, typer.Option(min=0.0, help="Measure as much as so many minutes allow, and say how much.")
+    ] = None,
+    best: Annotated[
+        bool, typer.Option("--best", help="Take the weights that did best on the validation DAGs, not the last.")
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Of all that is drawn.")] = 0,
     data: options.MovedData = None,
     device: options.Device = "auto",
@@ -30,8 +44,15 @@ def evaluate(
     Try: dvae evaluate runs/asia --test-limit 200
     """
     from dvae.runs import Run
+    from dvae.tasks import read_dags
 
-    measured = Run.open(run, data=data).evaluate(test_limit=test_limit, seed=seed, device=device, progress=True)
+    opened = Run.open(run, data=data)
+    measured = opened.evaluate(
+        test=None if test is None else [item.dag for item in read_dags(opened.task, test)],
+        test_limit=test_limit, encodings=encodings, decodings=decodings, prior_latents=prior_latents,
+        prior_decodings=prior_decodings, seconds=None if minutes is None else 60 * minutes, best=best, seed=seed,
+        device=device, progress=True,
+    )  # fmt: skip
     if json:
         answers.print_json(measured.to_mapping())
         return

@@ -26,6 +26,7 @@ from dvae.cli import (
     sample,
     score,
     search,
+    settings,
     train,
     worker,
 )
@@ -106,6 +107,7 @@ app.command("data", rich_help_panel=LOOK)(data.data)
 app.command("score", rich_help_panel=LOOK)(score.score)
 app.command("draw", rich_help_panel=LOOK)(draw.draw)
 app.command("models", rich_help_panel=LOOK)(models.models)
+app.command("settings", rich_help_panel=LOOK)(settings.settings)
 
 
 def main() -> None:

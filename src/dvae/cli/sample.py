@@ -22,7 +22,7 @@ def sample(
     device: options.Device = "auto",
     json: options.Json = False,
 ) -> None:
-    """Make new DAGs. Without --out, one DAG a line is printed.
+    """Make new DAGs. Without --out, one DAG per line is printed.
 
     Try: dvae sample runs/asia --count 12 --draw new.svg --out new.jsonl
     """

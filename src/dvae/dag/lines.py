@@ -1,4 +1,4 @@
-"""Text files, a line at a time: the part that all formats of one DAG a line share."""
+"""Text files, one line at a time: what all formats with one DAG per line share."""
 
 from __future__ import annotations
 

@@ -70,6 +70,7 @@ class Run:
         start: str | Path | None = None,
         preset: str | None = None,
         minutes: float | None = None,
+        adopt: bool = False,
         **settings: Any,
     ) -> Run:
         """A new run in `folder`, which must not hold one.
@@ -78,38 +79,19 @@ class Run:
         the DAGs are their own. `settings` are those of the run, its model and its training, by their names
         (`size=1000, hidden=128, epochs=20`). `start` is a run whose weights are the start. `preset` is `auto` (settings
         that follow from the data, the machine and the `minutes` there are; the default for your own DAGs), `paper` or
-        `original`.
+        `original`. With `adopt`, the folder may hold the files of a training already.
         """
         folder = Path(folder)
-        if not is_helper_process():
+        if not adopt and not is_helper_process():
             check_free(folder)
-        return cls.adopt(
-            folder, task, data=data, config=config, start=start, preset=preset, minutes=minutes, **settings
-        )
-
-    @classmethod
-    def adopt(
-        cls,
-        folder: str | Path,
-        task: str | Task | None = None,
-        *,
-        data: str | Path | Dataset | DagSet | Sequence[Dag] | None = None,
-        config: RunConfig | None = None,
-        start: str | Path | None = None,
-        preset: str | None = None,
-        minutes: float | None = None,
-        **settings: Any,
-    ) -> Run:
-        """As `create`, in a folder that may hold the files of a training already."""
-        folder = Path(folder)
         automatic = preset == AUTO or (preset is None and config is None and start is None)
         if preset not in (None, AUTO):
             settings = {f"model.{key}": value for key, value in preset_settings(preset).items()} | settings
         if minutes is not None:
             settings = {"time_budget": 60 * minutes} | settings
-        config = changed_config(config or RunConfig(), settings)
         if start is not None:
-            config = _started_from(config, Path(start), settings)
+            config = _started_from(Path(start), settings)
+        config = changed_config(config or RunConfig(), settings)
         held = _held_data(data)
         if held is None and data is not None:
             config = replace(config, data=str(Path(str(data)).absolute()))
@@ -152,12 +134,21 @@ class Run:
     def model(self, device: str = "auto", *, best: bool = False) -> VAE:
         """The trained model; with `best`, as it was when it did best on the validation DAGs."""
         try:
-            vae = load(self.folder, device=available_device(device))
+            if (self.folder / CHECKPOINT).is_file() and not (self.folder / storage.WEIGHTS).is_file():
+                vae = self._interrupted_model(device)
+            else:
+                vae = load(self.folder, device=available_device(device))
             return load_best(vae, self.folder) if best else vae
         except CheckpointError as error:
             if str(self.folder) in str(error):
                 raise
             raise CheckpointError(f"{self.folder}: {error}") from None
+
+    def _interrupted_model(self, device: str) -> VAE:
+        """The model of a training that was killed, as its last checkpoint has it."""
+        vae = self.new_model()
+        checkpoint.load_weights(self.folder / CHECKPOINT, "vae", vae)
+        return vae.to(available_device(device))
 
     def new_model(self) -> VAE:
         """The model as training begins with it."""
@@ -204,9 +195,9 @@ class Run:
                 self.clear()
             raise
 
-    def evaluate(self, *, device: str = "auto", **options: Any) -> Evaluation:
+    def evaluate(self, *, device: str = "auto", best: bool = False, **options: Any) -> Evaluation:
         """Measures reconstruction and prior samples (`dvae.evaluation.evaluate`)."""
-        measured = measure(self.model(device), self.dataset, **options)
+        measured = measure(self.model(device, best=best), self.dataset, **options)
         write_json(self.folder / EVALUATION, measured.to_mapping())
         return measured
 
@@ -357,10 +348,10 @@ def _with_source(config: RunConfig, held: Dataset, folder: Path) -> RunConfig:
     return replace(config, data=file, size=source.size, data_seed=source.seed, validation=source.validation)
 
 
-def _started_from(config: RunConfig, start: Path, settings: Mapping[str, object]) -> RunConfig:
-    """A run that starts from another has the other's model."""
+def _started_from(start: Path, settings: Mapping[str, object]) -> RunConfig:
+    """Settings of a run that starts from the weights of another: the other's, but for its data."""
     before = read_config(start)
     for key, value in run_settings(settings).items():
         if key.startswith("model.") and value != getattr(before.model, key.removeprefix("model."), value):
             raise ConfigError(f"{key} cannot change: the run starts from the weights of {start}")
-    return replace(config, started_from=str(start.absolute()), model=before.model)
+    return RunConfig(started_from=str(start.absolute()), model=before.model, training=before.training)

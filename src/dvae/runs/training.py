@@ -57,7 +57,7 @@ def _opened(folder: Path, vae: VAE, data: Dataset, config: TrainingConfig, resum
             raise CheckpointError(f"{folder} already holds a run: resume it (resume=True) or choose another folder")
         return Run.create(folder, vae.task, data=data, config=settings)
     if not (folder / FILE).is_file():
-        return Run.adopt(folder, vae.task, data=data, config=settings)
+        return Run.create(folder, vae.task, data=data, config=settings, adopt=True)
     return Run.open(folder)
 
 

@@ -21,7 +21,7 @@ from torch import Tensor
 from dvae.bayesnet.bif import pgmpy_source, to_bif
 from dvae.bayesnet.discrete import DiscreteData
 from dvae.bayesnet.hill_climbing import hill_climb
-from dvae.bayesnet.scores import MOST_TABULATED, NetworkScores, ScoreName
+from dvae.bayesnet.scores import MAX_TABULATED, NetworkScores, ScoreName
 from dvae.bayesnet.structure import checked_order, exact_optimum
 from dvae.bayesnet.tables import (
     ASIA_VARIABLES,
@@ -141,7 +141,7 @@ class BayesNetTask(Task):
 
     def known_optimum(self) -> float | None:
         """The exact best BIC, where there are not too many variables."""
-        if not self.can_score or len(self.variables) > MOST_TABULATED:
+        if not self.can_score or len(self.variables) > MAX_TABULATED:
             return None
         return exact_optimum(self.network_scores, name=self.score_name).score
 

@@ -1,0 +1,70 @@
+"""Mutated copies of DAGs, and the schedule and clipping that the preset `auto` trains with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import dvae
+from dvae import Dag
+from dvae.errors import ConfigError
+from dvae.tasks import GenericTask
+from dvae.training import TrainingConfig, fit
+from dvae.training.mutations import mutated
+
+VIRTUAL = [
+    Dag(("a", "b", "c", "a"), ((0, 1), (0, 2), (2, 3))),
+    Dag(("b", "a", "c"), ((0, 2), (1, 2))),
+    Dag(("c", "a"), ((0, 1),)),
+    Dag(("a", "b", "b", "c", "a"), ((0, 1), (1, 2), (2, 3), (0, 4))),
+]
+OWN_ENDS = [Dag(("in", *dag.types, "out"), ((0, 1), *((u + 1, v + 1) for u, v in dag.edges))) for dag in VIRTUAL]
+CONFIG = {"schedule": "cosine", "warmup": 3, "clip": 1.0, "mutations": 0.5, "batch_size": 4, "device": "cpu"}
+
+
+def closed(dag: Dag) -> Dag:
+    """`dag` with every loose end tied to its last node."""
+    edges = {*dag.edges, *((sink, len(dag) - 1) for sink in dag.sinks() if sink != len(dag) - 1)}
+    edges |= {(0, source) for source in dag.sources() if source}
+    return Dag(dag.types, tuple(edges))
+
+
+@pytest.mark.parametrize("dags", [VIRTUAL, [closed(dag) for dag in OWN_ENDS]], ids=["virtual ends", "own ends"])
+def test_mutated_dags_are_dags_of_the_task(dags: list[Dag]) -> None:
+    task = GenericTask.infer("test", dags)
+    batch = task.batch(dags * 50)
+    generator = torch.Generator().manual_seed(0)
+    changed = mutated(batch, 0.5, task.num_types, generator, virtual_start=task.virtual_start)
+    assert task.valid(changed).all()
+    assert task.batch(task.unbatch(changed)).adjacency.equal(changed.adjacency), "ends are tied as the task ties them"
+    same = (changed.types == batch.types).all(1) & (changed.adjacency == batch.adjacency).flatten(1).all(1)
+    assert 0.2 < same.double().mean() < 0.8
+    untouched = mutated(batch, 0.0, task.num_types, generator, virtual_start=task.virtual_start)
+    assert untouched.types.equal(batch.types)
+    assert untouched.adjacency.equal(batch.adjacency)
+
+
+def test_a_cosine_schedule_rises_and_falls() -> None:
+    config = TrainingConfig(schedule="cosine", warmup=10)
+    factors = [config.rate_factor(step, 100) for step in range(100)]
+    assert factors[0] == pytest.approx(0.1)
+    assert max(factors) == factors[9] or max(factors) == factors[10]
+    assert factors[-1] < 0.02
+    with pytest.raises(ConfigError, match="warmup"):
+        TrainingConfig(warmup=10)
+    with pytest.raises(ConfigError, match="mutations"):
+        TrainingConfig(mutations=1.5)
+
+
+def test_a_resumed_training_is_bit_for_bit_the_uninterrupted_one(tmp_path: Path) -> None:
+    task = GenericTask.infer("test", VIRTUAL)
+    whole, parts = (dvae.models.build("pace", task, hidden=8, latent=4, seed=0) for _ in range(2))
+    data = VIRTUAL * 5
+    fit(whole, data, epochs=4, progress=False, **CONFIG)
+    fit(parts, data, epochs=4, run=tmp_path, time_budget=1e-9, progress=False, **CONFIG)
+    again = dvae.models.build("pace", task, hidden=8, latent=4, seed=1)
+    fit(again, data, epochs=4, run=tmp_path, resume=True, progress=False, **CONFIG)
+    for name, value in whole.named_parameters():
+        assert torch.equal(value, dict(again.named_parameters())[name]), name
