@@ -81,7 +81,7 @@ def test_a_latent_space_is_searched(call: Call, supernet: Path, tmp_path: Path) 
     small = ("--set", "model.hidden=10", "--set", "model.latent=4", "--epochs", 20, "--batch-size", 4)
     small += ("--set", "training.learning_rate=0.01")
     assert call("train", "--task", "enas3", "--data", scored, "--run", run, *small).exit_code == 0
-    words = ("nas", "search", run, supernet, "--out", out, "--warm", scored, "--budget", 6, "--each", 3)
+    words = ("nas", "search", run, supernet, "--out", out, "--known", scored, "--budget", 6, "--batch", 3)
     for strategy in ("random", "evolution", "trust-region"):
         answer = json.loads(call(*words, "--strategy", strategy, "--json").stdout)
         assert 1 <= answer["evaluations"] <= 6
@@ -90,7 +90,7 @@ def test_a_latent_space_is_searched(call: Call, supernet: Path, tmp_path: Path) 
         assert {item.dag for item in found}.isdisjoint(item.dag for item in load_jsonl(scored))
         assert all(len(item.dag) == 5 for item in found)
     write_jsonl(tmp_path / "unscored.jsonl", EnasTask(3).sample(2, seed=0))
-    assert "no scored architecture" in call(*words, "--warm", tmp_path / "unscored.jsonl").stderr
+    assert "no scored architecture" in call(*words, "--known", tmp_path / "unscored.jsonl").stderr
     other = tmp_path / "other"
     assert call("nas", "train-supernet", other, "--space", "enas2", *SMALL).exit_code == 0
     result = call("nas", "search", run, other, "--out", out, "--budget", 6)

@@ -32,23 +32,31 @@ def remark(sentence: str) -> None:
 def print_table(
     rows: Iterable[Sequence[str]], *, title: str | None = None, header: Sequence[str] | None = None
 ) -> None:
-    """Aligned columns; the first names the others. In a file or a pipe no cell is folded."""
+    """Aligned columns; the first names the others. In a file or a pipe: plain text, one line per row."""
+    rows = [tuple(row) for row in rows]
+    if not sys.stdout.isatty():
+        _print_plain([*([header] if header else []), *rows], title)
+        return
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    rows = [tuple(row) for row in rows]
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=max(console.width, 20 + max(sum(map(len, row)) + 4 * len(row) for row in rows)))
     table = Table(box=box.SIMPLE_HEAD, show_header=header is not None, title=title, title_justify="left")
     for position in range(len(rows[0])):
         name = "" if header is None else header[position]
         table.add_column(name, style="bold" if position == 0 else None, overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    console.print(table)
+    Console().print(table)
+
+
+def _print_plain(rows: Sequence[Sequence[str]], title: str | None) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    if title is not None:
+        print(title)
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def check_ending(path: Path | None, endings: Sequence[str], what: str) -> None:

@@ -33,7 +33,7 @@ Images = Annotated[
     str | None, typer.Option("--data", metavar="IMAGES", help="digits, cifar10, or a folder or file of CIFAR-10.")
 ]
 Batch = Annotated[
-    int | None, typer.Option("--batch", min=2, help="Images per batch, over which batch statistics are taken.")
+    int | None, typer.Option("--image-batch", min=2, help="Images per batch, over which batch statistics are taken.")
 ]
 Set = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any other setting; may be repeated.")
@@ -196,10 +196,10 @@ def search(
     supernet: Supernet,
     out: Out,
     warm: Annotated[
-        Path | None, typer.Option("--warm", metavar="FILE", help="Scored architectures to start from, as .jsonl.")
+        Path | None, typer.Option("--known", metavar="FILE", help="Scored architectures to start from, as .jsonl.")
     ] = None,
     budget: Annotated[int, typer.Option("--budget", min=1, help="Architectures to score.")] = 500,
-    each: Annotated[int, typer.Option("--each", min=1, help="Architectures in a round.")] = 50,
+    each: Annotated[int, typer.Option("--batch", min=1, help="Architectures per round.")] = 50,
     strategy: Annotated[Literal["trust-region", "evolution", "random"], typer.Option("--strategy")] = "trust-region",
     minutes: Annotated[
         float | None, typer.Option("--minutes", min=0.01, help="Start no round after this time.")
@@ -213,7 +213,7 @@ def search(
     """Search a model's latent space for architectures that are accurate with shared weights.
 
     The file holds all that were scored, best first, and is written after every round; to continue, give it as
-    --warm. Try: dvae nas search runs/enas6 runs/net --out found.jsonl
+    --known. Try: dvae nas search runs/enas6 runs/net --out found.jsonl
     """
     import time
 
