@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check format demo bench clean
+.PHONY: help setup test check format rooms demo bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ check: setup ## formatting, lint and types
 format: setup ## put the code into its format and mend what lint can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+rooms: setup ## write the graph of imports into docs/architecture.md
+	$(BIN)/python tests/room_graph.py
 
 demo: setup ## train a small model and search with it, in a few minutes on two cores
 	OMP_NUM_THREADS=2 $(BIN)/dvae demo $(ARGS)

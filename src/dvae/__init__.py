@@ -5,39 +5,24 @@ Names are looked up when first used, so that `import dvae` costs nothing.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
-
-if TYPE_CHECKING:
-    from dvae import compat, data, evaluation, figures, models, nas, strategies, studies, tasks
-    from dvae.dag import Dag, DagBatch
-    from dvae.errors import DvaeError
-    from dvae.models import VAE, load
-    from dvae.runs import Run, fit
-    from dvae.studies.driver import search
-
-_HOMES = {
-    "Dag": "dvae.dag",
-    "DagBatch": "dvae.dag",
-    "DvaeError": "dvae.errors",
-    "VAE": "dvae.models",
-    "load": "dvae.models",
-    "Run": "dvae.runs",
-    "fit": "dvae.runs",
-    "search": "dvae.studies",
-}
-_ROOMS = ("compat", "data", "evaluation", "figures", "models", "nas", "strategies", "studies", "tasks")
 
 __all__ = [
     "VAE",
     "Dag",
     "DagBatch",
+    "Dataset",
     "DvaeError",
     "Run",
+    "Study",
+    "Task",
+    "bayesnet",
     "compat",
+    "dag",
     "data",
+    "errors",
     "evaluation",
     "figures",
     "fit",
@@ -50,14 +35,52 @@ __all__ = [
     "tasks",
 ]
 
+_ROOM_OF = {
+    "Dag": "dag",
+    "DagBatch": "dag",
+    "Dataset": "dag",
+    "DvaeError": "errors",
+    "Run": "runs",
+    "Study": "studies",
+    "Task": "tasks",
+    "VAE": "models",
+    "fit": "runs",
+    "load": "models",
+    "search": "studies",
+}
 
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    if name in _ROOMS:
-        return importlib.import_module(f"dvae.{name}")
-    raise AttributeError(f"module 'dvae' has no attribute {name!r}")
+if TYPE_CHECKING:
+    from dvae import (
+        bayesnet,
+        compat,
+        dag,
+        data,
+        errors,
+        evaluation,
+        figures,
+        models,
+        nas,
+        strategies,
+        studies,
+        tasks,
+    )
+    from dvae.dag import Dag, DagBatch, Dataset
+    from dvae.errors import DvaeError
+    from dvae.models import VAE, load
+    from dvae.runs import Run, fit
+    from dvae.studies import Study, search
+    from dvae.tasks import Task
+else:  # hidden from type checkers, which then know the names above and no others
+
+    def __getattr__(name: str) -> object:
+        from importlib import import_module
+
+        if name in _ROOM_OF:
+            return getattr(import_module(f"dvae.{_ROOM_OF[name]}"), name)
+        if name in __all__:
+            return import_module(f"dvae.{name}")
+        raise AttributeError(f"module 'dvae' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES, *_ROOMS])
+    return [*__all__, "__version__"]

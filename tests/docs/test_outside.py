@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -71,3 +72,11 @@ def test_an_outside_package_works_wherever_built_in_things_do(installed: Path, t
         done = run_python(text, None, tmp_path)
         assert missing in done.stdout, done.stdout + done.stderr
         assert "not installed" in done.stdout
+
+
+def test_an_outside_task_enters_the_contract_suite_by_itself(installed: Path, tmp_path: Path) -> None:
+    suite = Path(__file__).parents[1] / "contracts" / "test_tasks.py"
+    text = f"import pytest, sys; sys.exit(pytest.main([{str(suite)!r}, '-k', 'pipelines', '-p', 'no:cacheprovider']))"
+    done = run_python(text, installed, tmp_path)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert re.match(r"\.{10,}\s+\[100%\]", done.stdout), done.stdout  # all passed, none was skipped

@@ -81,6 +81,7 @@ class DiscreteData:
 
     @property
     def num_rows(self) -> int:
+        """The number of rows of the table."""
         return len(self.codes)
 
     @property

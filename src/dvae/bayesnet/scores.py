@@ -77,6 +77,7 @@ class NetworkScores:
         return found
 
     def score(self, name: ScoreName, dag: Dag) -> float:
+        """The score of one network."""
         return float(self.score_many(name, [dag])[0])
 
     def score_many(self, name: ScoreName, networks: Sequence[Dag] | Booleans) -> Floats:

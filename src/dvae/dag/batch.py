@@ -60,13 +60,16 @@ class DagBatch:
 
     @property
     def max_nodes(self) -> int:
+        """The number of nodes that graphs are padded to."""
         return self.types.shape[1]
 
     @property
     def device(self) -> torch.device:
+        """The device its tensors are on."""
         return self.types.device
 
     def to(self, device: torch.device | str) -> DagBatch:
+        """The same graphs on another device."""
         return DagBatch(self.types.to(device), self.adjacency.to(device), self.num_nodes.to(device))
 
     def select(self, index: Tensor | slice) -> DagBatch:
@@ -93,6 +96,7 @@ class DagBatch:
 
     @staticmethod
     def cat(batches: Sequence[DagBatch]) -> DagBatch:
+        """The graphs of several batches as one batch."""
         return DagBatch(
             torch.cat([batch.types for batch in batches]),
             torch.cat([batch.adjacency for batch in batches]),

@@ -14,7 +14,8 @@ import torch
 
 from dvae.dag.dot import from_dot, to_dot
 from dvae.dag.value import Dag, Label
-from dvae.errors import DagError, FormatError, MissingError
+from dvae.errors import DagError, FormatError
+from dvae.extras import missing
 
 __all__ = [
     "from_dot",
@@ -77,7 +78,7 @@ def to_pyg(dag: Dag, labels: Sequence[Label]) -> Any:
     try:
         from torch_geometric.data import Data
     except ImportError:
-        raise MissingError("this needs the package torch_geometric: pip install 'dvae[pyg]'") from None
+        raise missing("torch-geometric", "pyg", "to_pyg") from None
     index_of = {label: index for index, label in enumerate(labels)}
     for label in dag.types:
         if label not in index_of:

@@ -29,10 +29,12 @@ class DagSet:
 
     @classmethod
     def of(cls, dags: Sequence[Dag], scores: Sequence[float | None] | None = None) -> DagSet:
+        """These DAGs, with their scores where there are any."""
         return cls(tuple(dags), (None,) * len(dags) if scores is None else tuple(scores))
 
     @classmethod
     def of_items(cls, items: Sequence[ScoredDag]) -> DagSet:
+        """The DAGs and scores of these items."""
         return cls(tuple(item.dag for item in items), tuple(item.score for item in items))
 
     def __len__(self) -> int:
@@ -123,14 +125,17 @@ class Dataset:
 
     @cached_property
     def train(self) -> DagSet:
+        """The training DAGs."""
         return self._part(0, self.train_size)
 
     @cached_property
     def validation(self) -> DagSet:
+        """The validation DAGs; there may be none."""
         return self._part(self.train_size, self.train_size + self.validation_size)
 
     @cached_property
     def test(self) -> DagSet:
+        """The test DAGs."""
         return self._part(self.train_size + self.validation_size, len(self))
 
     def __len__(self) -> int:

@@ -53,7 +53,7 @@ def load_jsonl(path: FilePath) -> list[ScoredDag]:
 
 
 def write_jsonl(path: FilePath, items: Iterable[Dag | ScoredDag]) -> int:
-    """Writes one line a DAG, all or none, as gzip if the name ends in .gz. Returns how many."""
+    """Writes one DAG per line, all or none, as gzip if the name ends in .gz. Returns how many."""
     return write_lines(path, map(format_line, items))
 
 

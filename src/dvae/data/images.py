@@ -54,6 +54,7 @@ class Images:
         return len(self.pixels)
 
     def part(self, first: int, last: int) -> Images:
+        """The images from `first` up to, not including, `last`."""
         return Images(self.pixels[first:last], self.labels[first:last])
 
 
@@ -70,6 +71,7 @@ class ImageData:
 
     @property
     def side(self) -> int:
+        """The height and width of an image, in pixels."""
         return int(self.train.pixels.shape[1])
 
     @cached_property
@@ -83,6 +85,7 @@ class ImageData:
 
     @property
     def channels(self) -> int:
+        """The number of colour channels."""
         return int(self.train.pixels.shape[3])
 
     def without_test(self, validation: int) -> tuple[Images, Images]:

@@ -54,10 +54,12 @@ class PageModel:
 
     @cached_property
     def baselines(self) -> tuple[Baseline, ...]:
+        """Scores that searches are compared with on the page."""
         return baselines(self.space)
 
     @property
     def study_names(self) -> list[str]:
+        """The names of the studies that the page follows."""
         return [watched.study.name for watched in self.studies]
 
     def place(self, payload: object) -> Place:

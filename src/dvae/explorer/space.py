@@ -83,10 +83,12 @@ class Space:
 
     @cached_property
     def planes(self) -> tuple[FlatMap, ...]:
+        """The flat maps: planes through the latent space."""
         return flat_maps(self.latents, self.known.scores)
 
     @property
     def map_names(self) -> list[str]:
+        """The names of the maps that can be chosen."""
         bent = [neighbour_map.NAME] if len(self.known) >= neighbour_map.MIN_DAGS and neighbour_map.is_possible() else []
         return [plane.name for plane in self.planes] + bent
 
@@ -112,6 +114,7 @@ class Space:
 
     @property
     def latent_size(self) -> int:
+        """The number of dimensions of a latent."""
         return self.vae.config.latent
 
     @property
@@ -121,6 +124,7 @@ class Space:
         return max(range(len(scores)), key=scores.__getitem__)
 
     def plane(self, name: str) -> Map:
+        """The map called `name`."""
         if name not in self.map_names:
             raise ConfigError(f"there is no map {name!r}; choose one of {', '.join(self.map_names)}")
         if name == neighbour_map.NAME:

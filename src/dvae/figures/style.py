@@ -56,12 +56,15 @@ class DagStyle:
                 raise ConfigError(f"{colour!r} is not a colour; write it as #rrggbb")
 
     def colour(self, label: Label) -> str:
+        """The colour of a node with this label."""
         return dict(self.colours).get(label, self.other)
 
     def text(self, label: Label) -> str:
+        """The label, shortened to fit its node."""
         return shortened(str(label), self.circle - 6 if self.round else self.max_label_width, self.font_size)
 
     def box(self, label: Label) -> Box:
+        """The size and shape of a node with this label."""
         if self.round:
             return Box(self.circle, self.circle, round=True)
         return Box(max(self.min_width, text_width(self.text(label), self.font_size) + 22), self.node_height)

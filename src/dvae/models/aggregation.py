@@ -42,6 +42,7 @@ class SumAggregation(nn.Module):
     def propagate(
         self, update: GruUpdate, batch: DagBatch, first: Tensor | None = None, reverse: bool = False
     ) -> NodeStates:
+        """The states of all nodes in one sweep along the edges (eq. 1 to 4)."""
         table = update.table()
         edges = batch.adjacency.to(table.dtype)
         nothing = update.bias_hh.new_zeros(len(batch), update.weight_hh.shape[1])
@@ -59,12 +60,14 @@ class SumAggregation(nn.Module):
     def propagate_both(
         self, update: GruUpdate, backward: Self, backward_update: GruUpdate, batch: DagBatch
     ) -> tuple[NodeStates, NodeStates]:
+        """One sweep along the edges and one against them."""
         ahead = self.propagate(update, batch)
         return ahead, backward.propagate(backward_update, reversed_batch(batch), reverse=True)
 
     def propagate_in_rounds(
         self, update: GruUpdate, batch: DagBatch, rounds: int, first: Tensor | None = None, reverse: bool = False
     ) -> NodeStates:
+        """The states after `rounds` of messages, all nodes at once."""
         table = update.table()
         edges = batch.adjacency.mT.to(table.dtype)  # batch target source
         positions = range(batch.max_nodes - 1, -1, -1) if reverse else range(batch.max_nodes)

@@ -89,6 +89,7 @@ class DecoderModule(nn.Module):
     static_shapes = False
 
     def rows_at_once(self, device: torch.device) -> int:
+        """How many latents a call of `sample` should get on `device`."""
         return 1024
 
 
@@ -168,14 +169,17 @@ class Plan:
 
     @property
     def hints(self) -> ModelHints:
+        """What the task suggests to models."""
         return self.task.hints
 
     @property
     def num_types(self) -> int:
+        """The number of node types, start and end counted."""
         return self.task.num_types
 
     @property
     def max_nodes(self) -> int:
+        """The largest number of nodes of a model's DAG, start and end counted."""
         return self.task.max_nodes
 
     @property

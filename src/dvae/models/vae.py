@@ -33,6 +33,7 @@ class Posterior(NamedTuple):
         return -0.5 * (1 + self.logvar - self.mean.square() - self.logvar.exp()).sum(1)
 
     def sample(self, generator: torch.Generator | None = None, scale: float = 1.0) -> Tensor:
+        """One latent per graph: mean + noise * deviation, the noise scaled by `scale`."""
         noise = torch.randn(self.mean.shape, generator=generator, device=self.mean.device, dtype=self.mean.dtype)
         return self.moved(noise * scale)
 
@@ -71,6 +72,7 @@ class VAE(nn.Module):
 
     @property
     def device(self) -> torch.device:
+        """The device its weights are on."""
         return self.mean.weight.device
 
     @property
@@ -90,6 +92,7 @@ class VAE(nn.Module):
         return self.encoder.prepare(batch) if isinstance(self.encoder, Prepares) else batch
 
     def posterior(self, batch: DagBatch) -> Posterior:
+        """q(z | G) of every graph of a batch."""
         return self.posterior_of(self.encoder(batch))
 
     def posterior_of(self, states: Tensor) -> Posterior:

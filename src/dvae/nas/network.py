@@ -98,6 +98,7 @@ class MacroNetwork(nn.Module):
         return self.classify(signals, architecture.outputs)
 
     def start(self, images: Tensor) -> Signal:
+        """The signal that enters the first layer: the stem's output."""
         return Signal(0, {0: self.stem(images)})
 
     def apply_operation(self, layer: int, name: str, before: Signal) -> Tensor:

@@ -55,12 +55,15 @@ class Drawing:
         self.generator = torch.Generator().manual_seed(seed)
 
     def tell(self, evaluations: Iterable[ScoredDag]) -> None:
+        """Adds scores to the archive."""
         self.archive.add(evaluations)
 
     def state(self) -> dict[str, Any]:
+        """The generator's state."""
         return {"generator": base64.b64encode(bytes(self.generator.get_state().tolist())).decode()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes up the generator's state."""
         values = list(base64.b64decode(state["generator"]))
         self.generator.set_state(torch.tensor(values, dtype=torch.uint8))
 

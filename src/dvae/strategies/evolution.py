@@ -27,6 +27,7 @@ class Evolution(Drawing):
         self.population, self.tournament = population, tournament
 
     def ask(self, count: int) -> list[Dag]:
+        """Changed copies of the winners of small tournaments."""
         if not len(self.archive):
             raise DvaeError("evolution needs scored DAGs to start from: tell it some first")
         found: list[Dag] = []

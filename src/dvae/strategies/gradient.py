@@ -59,6 +59,7 @@ class GradientAscent(Drawing):
             self.latents = torch.cat([self.latents, self._encoded([evaluation.dag for evaluation in new])])
 
     def ask(self, count: int) -> list[Dag]:
+        """Valid DAGs decoded on the way up the predicted score."""
         if len(self.archive) < 2:
             raise DvaeError("a gradient needs at least two scored DAGs to start from: tell it some first")
         predictor = self._predictor()

@@ -82,6 +82,7 @@ class PaperSearch(Drawing):
         self.scores = list(state["scores"])
 
     def ask(self, count: int) -> list[Dag]:
+        """A batch of DAGs decoded from the latents with the largest expected improvement."""
         if len(self.archive) < 2:
             raise DvaeError("a Gaussian process needs at least two scored DAGs to start from: tell it some first")
         low, high = self.latents.min(0).values, self.latents.max(0).values

@@ -24,6 +24,7 @@ class RandomSearch(Drawing):
         self.vae, self.box = vae, box
 
     def ask(self, count: int) -> list[Dag]:
+        """Valid DAGs decoded from random latents: of the prior, or of a box."""
         found: list[Dag] = []
         for _ in range(ATTEMPTS):
             latents = self._latents(DRAWS)

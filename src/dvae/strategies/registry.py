@@ -33,6 +33,7 @@ class StrategyEntry:
     needs_start: bool = True
 
     def make(self, vae: VAE, archive: Archive, *, seed: int = 0) -> Strategy:
+        """The strategy for a model, checked to have all methods of one."""
         made: Strategy = self.maker(vae, archive, seed=seed)
         missing = [method for method in METHODS if not callable(getattr(made, method, None))]
         if missing:

@@ -113,6 +113,7 @@ class TrustRegion(Drawing):
             }
 
     def ask(self, count: int) -> list[Dag]:
+        """The most promising candidates near the best DAGs."""
         if len(self.archive) < 2:
             raise DvaeError("a trust region needs at least two scored DAGs to start from: tell it some first")
         with torch.random.fork_rng(devices=[]):

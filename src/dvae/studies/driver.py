@@ -54,6 +54,7 @@ class SearchConfig:
 
     @property
     def direction(self) -> Direction:
+        """Whether scores are maximised or minimised, in Optuna's words."""
         return "minimize" if self.minimize else "maximize"
 
 

@@ -38,10 +38,12 @@ class Trial:
 
     @property
     def finished(self) -> bool:
+        """Whether it is complete, pruned or failed."""
         return self.state in FINISHED
 
     @property
     def round(self) -> int:
+        """The round of the search it was proposed in."""
         return int(self.attributes.get("round", 0))
 
     @property
@@ -60,6 +62,7 @@ class Outcome:
 
     @property
     def state(self) -> State:
+        """The state of a trial that ended like this."""
         return "complete" if self.score is not None else "pruned" if self.pruned else "failed"
 
 
@@ -124,7 +127,7 @@ class Ledger(Protocol):
         ...
 
 
-class MemoryLedger:
+class MemoryLedger(Ledger):
     """A ledger that lasts as long as the process: for searches that nobody has to resume."""
 
     def __init__(self, name: str = "search") -> None:

@@ -20,7 +20,7 @@ from dvae import extras
 from dvae.dag import Dag
 from dvae.dag.jsonl import format_line, parse_line
 from dvae.errors import MissingError, StudyError
-from dvae.studies.ledger import Direction, Outcome, State, Trial
+from dvae.studies.ledger import Direction, Ledger, Outcome, State, Trial
 from dvae.studies.storage import SQLITE, shown
 from dvae.studies.worker import HEARTBEAT_SECONDS, MISSED_HEARTBEATS
 
@@ -32,7 +32,7 @@ DAG, ERROR = "dag", "error"
 T = TypeVar("T")
 
 
-class OptunaLedger:
+class OptunaLedger(Ledger):
     """One study of a storage; `create` makes it, if it is not there, with the better direction of its scores."""
 
     def __init__(

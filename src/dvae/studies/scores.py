@@ -36,6 +36,7 @@ class TaskScore:
         return self.task.score(dag)
 
     def many(self, dags: Sequence[Dag]) -> list[float]:
+        """The scores of many DAGs at once."""
         return self.task.scores(dags)
 
 

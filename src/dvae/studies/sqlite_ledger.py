@@ -20,7 +20,7 @@ from typing import Any
 from dvae.dag import Dag
 from dvae.dag.jsonl import format_line, parse_line
 from dvae.errors import MissingError, StudyError
-from dvae.studies.ledger import FINISHED, Direction, Outcome, Trial
+from dvae.studies.ledger import FINISHED, Direction, Ledger, Outcome, Trial
 from dvae.studies.worker import HEARTBEAT_SECONDS, MISSED_HEARTBEATS
 
 APPLICATION = 0x64766165  # "dvae", in the header of our files
@@ -54,7 +54,7 @@ def study_names(path: Path) -> list[str]:
         return [name for (name,) in connection.execute("SELECT name FROM studies ORDER BY rowid")]
 
 
-class SqliteLedger:
+class SqliteLedger(Ledger):
     """One study of a file; `create` makes it if it is not there."""
 
     def __init__(

@@ -69,6 +69,7 @@ class Study:
 
     @property
     def name(self) -> str:
+        """The name it has in its storage."""
         return self.ledger.name
 
     @property
@@ -78,6 +79,7 @@ class Study:
 
     @property
     def higher_is_better(self) -> bool:
+        """Whether the study maximises its score."""
         return bool(self.description.get("direction", "maximize") == "maximize")
 
     @property
@@ -123,10 +125,12 @@ class Study:
 
     @property
     def best_dag(self) -> Dag:
+        """The best DAG scored in this study."""
         return self._best().dag
 
     @property
     def best_score(self) -> float:
+        """Its score."""
         score = self._best().score
         assert score is not None
         return score

@@ -66,6 +66,7 @@ class Task(ABC):
     has a default.
     """
 
+    examples: ClassVar[tuple[str, ...]] = ()  # names of tasks of this kind; they enter tests/contracts/test_tasks.py
     name: str
     vocabulary: Vocabulary
     max_nodes: int  # of a model's DAG, start and end node counted
@@ -80,6 +81,7 @@ class Task(ABC):
 
     @property
     def num_types(self) -> int:
+        """The number of node types, start and end counted."""
         return len(self.vocabulary)
 
     @property
@@ -187,6 +189,7 @@ class Task(ABC):
         return ()
 
     def is_valid(self, dag: Dag) -> bool:
+        """Whether a user's DAG obeys the rules of the task."""
         try:
             batch = self.batch([dag])
         except (TaskError, DagError):

@@ -59,6 +59,7 @@ class BayesNetTask(Task):
     first needed, so that a task whose table is gone can do everything else.
     """
 
+    examples = ("asia", "asia-bnlearn", "bn:cloudy,rain,sprinkler,wet")
     score_name: ScoreName = "bic"
     notation = "a model string such as [A][B|A], a JSONL line or DOT"
     preset = "paper"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -33,6 +33,7 @@ DEFAULT_SIZE = 20_000  # architectures of other depths, sampled
 class EnasTask(Task):
     """Architectures of at most `layers` layers; the paper's have 6 (and 12)."""
 
+    examples: ClassVar[tuple[str, ...]] = ("enas6", "enas12")
     vocabulary = Vocabulary(("input", "output", *ENAS_OPERATIONS))
     hints = ModelHints(aggregation="gated-sum-position", bidirectional=True, gcn_rounds=3)
     rules = ChainRules()

@@ -40,6 +40,8 @@ class HeldOut:
 class EnasSurrogateTask(EnasTask):
     """Six layers; scores are predicted weight-sharing accuracies."""
 
+    examples = (NAME,)
+
     @property
     def can_score(self) -> bool:
         return True

@@ -54,6 +54,7 @@ class NasBench201Task(TabularTask):
     Since all cells are wired alike, the types of the nodes say everything.
     """
 
+    examples = (NAME,)
     vocabulary = Vocabulary(("input", "output", *OPERATIONS))
     max_nodes = len(CELL_EDGES) + 2
     hints = HINTS

@@ -38,6 +38,7 @@ SHAPES = (
 class NasBenchGraphTask(TabularTask):
     """Architectures, scored by their test accuracy on one data set."""
 
+    examples = (PREFIX + "cora",)
     vocabulary = Vocabulary(("input", "output", *OPERATIONS))
     max_nodes = COUNT + 2
     hints = HINTS

@@ -24,7 +24,6 @@ NAMES = (
     "enas6, enas12 (enasN for any depth), enas6-surrogate, nasbench201, nasbench-graph:cora, asia, asia-bnlearn, "
     "bn:A,B,C (named variables), bn:FILE.csv (the columns of a table), file:DAGS.jsonl"
 )
-EXAMPLES = ("enas6", "enas12", "enas6-surrogate", "nasbench201", "nasbench-graph:cora", "asia", "asia-bnlearn")
 BUILT_IN: dict[str, type[Task]] = {
     "bayesnet": BayesNetTask,
     "enas": EnasTask,
@@ -34,6 +33,7 @@ BUILT_IN: dict[str, type[Task]] = {
     "generic": GenericTask,
     "raw": RawTask,
 }
+EXAMPLES = tuple(name for kind in BUILT_IN.values() for name in kind.examples)
 
 
 def _adapted(name: str, thing: Any) -> type[Task] | Task:
