@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dvae.cli import answers, inputs, options
+from dvae.cli import inputs, options, output
 from dvae.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dvae.tasks.graph_rules import GraphRules
 
 FETCH = "fetch"
-MOST_TYPES = 12  # shown in the table; JSON has all
+MAX_TYPES = 12  # shown in the table; JSON has all
 
 
 def data(
@@ -52,29 +52,27 @@ def data(
         _fetch(name, what, json)
         return
 
-    answers.check_outputs(out, None)
+    output.check_outputs(out, None)
     path = Path(name) if inputs.is_file_name(name) else None
-    if path is None:
-        meaning = inputs.get_task(inputs.with_rules(name, rules))
-    else:
-        meaning = inputs.task_of_file(path, task, rules)
+    named = inputs.with_rules(name, rules)
+    space = inputs.get_task(named) if path is None else inputs.task_of_file(path, task, rules)
     if sample is not None:
-        batch = meaning.sample_batch(sample, seed)
-        answers.give_dags(meaning, batch, out, None, json)
+        batch = space.sample_batch(sample, seed)
+        output.print_dags(space, batch, out, None, json)
         return
-    whole = load_dataset(meaning, DataSource(None if path is None else str(path), size, seed))
+    whole = load_dataset(space, DataSource(None if path is None else str(path), size, seed))
     if out is not None:
         count = write_jsonl(out, whole.everything)
         if json:
-            answers.print_json({"count": count, "file": str(out)})
+            output.print_json({"count": count, "file": str(out)})
         else:
-            answers.remark(f"wrote {answers.counted(count, 'DAG')} to {out}")
+            output.note(f"wrote {output.counted(count, 'DAG')} to {out}")
         return
-    facts = _facts(whole, meaning)
+    facts = _facts(whole, space)
     if json:
-        answers.print_json(facts)
+        output.print_json(facts)
     else:
-        answers.print_table([*_rows(facts), *_rule_rows(meaning)], title=f"{whole.name}")
+        output.print_table([*_rows(facts), *_rule_rows(space)], title=f"{whole.name}")
 
 
 def _fetch(name: str, what: str | None, as_json: bool) -> None:
@@ -87,9 +85,9 @@ def _fetch(name: str, what: str | None, as_json: bool) -> None:
         raise ConfigError(f"{asked}; there is cifar10")
     folder = fetch_cifar10(progress=True)
     if as_json:
-        answers.print_json({"folder": str(folder)})
+        output.print_json({"folder": str(folder)})
     else:
-        answers.remark(f"CIFAR-10 is in {folder}")
+        output.note(f"CIFAR-10 is in {folder}")
 
 
 def _facts(whole: Dataset, task: Task) -> dict[str, object]:
@@ -142,8 +140,8 @@ def _rows(facts: dict[str, object]) -> list[tuple[str, str]]:
     model, types, scores = facts["model"], facts["types"], facts["scores"]
     assert isinstance(model, dict)
     assert isinstance(types, dict)
-    shown = ", ".join(f"{label} {count:,}" for label, count in list(types.items())[:MOST_TYPES])
-    more = f", and {len(types) - MOST_TYPES} more" if len(types) > MOST_TYPES else ""
+    shown = ", ".join(f"{label} {count:,}" for label, count in list(types.items())[:MAX_TYPES])
+    more = f", and {len(types) - MAX_TYPES} more" if len(types) > MAX_TYPES else ""
     ends = {
         (True, True): "a virtual start and a virtual end are added",
         (True, False): "a virtual start is added",

@@ -1,4 +1,4 @@
-"""How answers look: JSON and DAGs on standard output, tables for people, remarks on standard error."""
+"""How results look: JSON and DAGs on standard output, tables for people, notes on standard error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dvae.dag import Dag, DagBatch, ScoredDag
     from dvae.tasks import Task
 
-MOST_DRAWN = 64  # more than these no one can see in one picture
+MAX_DRAWN = 64  # more than these no one can see in one picture
 MAX_EXPLAINED = 1000  # invalid DAGs are asked for the rule they break
 MAX_REASONS = 3  # told to a person
 DAG_ENDINGS = (".jsonl", ".jsonl.gz")
@@ -28,7 +28,7 @@ def print_json(answer: object) -> None:
     print(json.dumps(finite(answer), indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def remark(sentence: str) -> None:
+def note(sentence: str) -> None:
     """A word to the person at the terminal, which no program reads."""
     print(sentence, file=sys.stderr)
 
@@ -81,10 +81,10 @@ def check_folder(path: Path) -> None:
         raise ConfigError(f"{path} is a file; results need a folder")
 
 
-def remark_note(note: str) -> None:
+def print_note(text: str) -> None:
     """What must be said beside numbers, if anything."""
-    if note:
-        remark(f"Note: {note}.")
+    if text:
+        note(f"Note: {text}.")
 
 
 def broken_rules(task: Task, dags: Sequence[Dag]) -> dict[str, tuple[int, str]]:
@@ -98,7 +98,7 @@ def broken_rules(task: Task, dags: Sequence[Dag]) -> dict[str, tuple[int, str]]:
     return {rule: (count, example[rule]) for rule, count in counts.most_common()}
 
 
-def give_dags(task: Task, batch: DagBatch, out: Path | None, picture: Path | None, as_json: bool) -> None:
+def print_dags(task: Task, batch: DagBatch, out: Path | None, picture: Path | None, as_json: bool) -> None:
     """DAGs as an answer: to a file, as JSON, or a line each on standard output; and perhaps as a picture."""
     from dvae.dag import to_plain, write_jsonl
     from dvae.dag.jsonl import format_line
@@ -123,18 +123,18 @@ def give_dags(task: Task, batch: DagBatch, out: Path | None, picture: Path | Non
     if out is None:
         for dag in dags:
             print(format_line(dag))
-    remark(f"{counted(len(dags), 'DAG')}, {sum(valid):,} valid" + (f", in {out}" if out else ""))
+    note(f"{counted(len(dags), 'DAG')}, {sum(valid):,} valid" + (f", in {out}" if out else ""))
     for rule, (count, detail) in list(broken.items())[:MAX_REASONS]:
-        remark(f"  not valid: {counted(count, 'DAG')}, {rule}" + (f" (the first: {detail})" if detail else ""))
+        note(f"  not valid: {counted(count, 'DAG')}, {rule}" + (f" (the first: {detail})" if detail else ""))
 
 
 def draw_dags(picture: Path, dags: Sequence[Dag], titles: Sequence[str] | None = None) -> None:
     from dvae.figures import save_dags
 
-    shown = list(dags)[:MOST_DRAWN]
-    save_dags(picture, shown, titles=None if titles is None else list(titles)[:MOST_DRAWN])
-    note = f"the first {MOST_DRAWN} of {len(dags):,} DAGs" if len(dags) > len(shown) else counted(len(dags), "DAG")
-    remark(f"drew {note} to {picture}")
+    shown = list(dags)[:MAX_DRAWN]
+    save_dags(picture, shown, titles=None if titles is None else list(titles)[:MAX_DRAWN])
+    drawn = f"the first {MAX_DRAWN} of {len(dags):,} DAGs" if len(dags) > len(shown) else counted(len(dags), "DAG")
+    note(f"drew {drawn} to {picture}")
 
 
 def score_titles(items: Sequence[ScoredDag]) -> list[str] | None:
