@@ -13,6 +13,7 @@ from dvae import Dag
 from dvae.dag import DagBatch
 from dvae.models import VAE, build
 from dvae.tasks import GenericTask, Task
+from dvae.tasks.graph_rules import GraphRules
 
 OWN_DAGS = (
     Dag(("in", "a", "b", "out"), ((0, 1), (0, 2), (1, 3), (2, 3))),
@@ -30,6 +31,8 @@ EXACT = {"rtol": 1e-10, "atol": 1e-10}
 
 
 def task_of(name: str) -> Task:
+    if name == "own, with rules":
+        return GenericTask.infer("own", OWN_DAGS, GraphRules.infer(OWN_DAGS, strict=True))
     return GenericTask.infer("own", OWN_DAGS) if name == "own" else dvae.tasks.get(name)
 
 

@@ -65,7 +65,7 @@ def test_gradients_are_those_of_finite_differences(name: str) -> None:
 
 
 @pytest.mark.parametrize("valid", [False, True])
-@every_task
+@pytest.mark.parametrize("task_name", [*TASKS, "own, with rules"])
 @every_decoder
 def test_decodings_are_whole_graphs_and_by_the_rules_valid_ones(name: str, task_name: str, valid: bool) -> None:
     vae, _, _ = decoding(name, task_name)

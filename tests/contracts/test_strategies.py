@@ -26,6 +26,7 @@ from dvae.strategies import (
 )
 from dvae.strategies.registry import LATENTS_ONLY
 from dvae.tasks import GenericTask, Task
+from dvae.tasks.graph_rules import GraphRules
 
 NEEDS_BOTORCH = ("trust-region", "trust-region-latents", "paper")
 QUICK = {"candidates": 20, "generations": 1, "points": 40}
@@ -48,7 +49,7 @@ def every_strategy() -> list[object]:
 
 
 strategies = pytest.mark.parametrize("name", every_strategy())
-tasks = pytest.mark.parametrize("task_name", ["sizes", "asia"])
+tasks = pytest.mark.parametrize("task_name", ["sizes", "asia", "ruled"])
 
 
 def small_dags() -> list[Dag]:
@@ -62,14 +63,25 @@ def small_dags() -> list[Dag]:
     ]
 
 
+def ruled_dags() -> list[Dag]:
+    """All have one sink, of the one type that may be one, among nodes of that type and others."""
+    return [
+        Dag(("a", *middle, "o"), ((0, 1), (0, 2), (1, 2), *((node, 3) for node in ends)))
+        for middle in itertools.product("abo", repeat=2)
+        for ends in ((2,), (1, 2))
+    ]
+
+
 SIZES: Task = GenericTask.infer("sizes", small_dags())
+RULED: Task = GenericTask.infer("ruled", ruled_dags(), GraphRules.infer(ruled_dags()))
 
 
 @pytest.fixture(scope="module")
 def models() -> dict[str, VAE]:
     asia = dvae.tasks.get("asia")
     made = {}
-    for task, dags, epochs, rate in ((SIZES, small_dags(), 60, 1e-2), (asia, asia.sample(400, seed=0), 12, 5e-3)):
+    own = [(SIZES, small_dags(), 60, 1e-2), (RULED, ruled_dags(), 60, 1e-2)]
+    for task, dags, epochs, rate in (*own, (asia, asia.sample(400, seed=0), 12, 5e-3)):
         vae = dvae.models.build("dvae", task, hidden=16, latent=4, seed=0)
         dvae.fit(vae, dags, epochs=epochs, batch_size=32, learning_rate=rate, progress=False)
         made[task.name] = vae
@@ -89,7 +101,8 @@ def score(dag: Dag) -> float:
 
 
 def known(vae: VAE, count: int = 12) -> list[ScoredDag]:
-    dags = small_dags()[:count] if vae.task is SIZES else vae.task.sample(count, seed=1)
+    held = {"sizes": small_dags, "ruled": ruled_dags}.get(vae.task.name)
+    dags = vae.task.sample(count, seed=1) if held is None else held()[:count]
     return [ScoredDag(dag, score(dag)) for dag in dags]
 
 

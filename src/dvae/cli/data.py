@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dvae.cli import answers, inputs, options
+from dvae.cli import inputs, options, output
 from dvae.errors import ConfigError
 
 if TYPE_CHECKING:
     from dvae.dag import Dataset
     from dvae.tasks import Task
+    from dvae.tasks.graph_rules import GraphRules
 
 FETCH = "fetch"
-MOST_TYPES = 12  # shown in the table; JSON has all
+MAX_TYPES = 12  # shown in the table; JSON has all
 
 
 def data(
@@ -36,6 +37,7 @@ def data(
         int | None, typer.Option(min=1, metavar="N", help="Draw N DAGs from the task's sampler instead.")
     ] = None,
     task: options.TaskOfFile = None,
+    rules: options.Rules = None,
     out: options.DagsOut = None,
     json: options.Json = False,
 ) -> None:
@@ -50,26 +52,27 @@ def data(
         _fetch(name, what, json)
         return
 
-    answers.check_outputs(out, None)
+    output.check_outputs(out, None)
     path = Path(name) if inputs.is_file_name(name) else None
-    meaning = inputs.get_task(name) if path is None else inputs.task_of_file(path, task)
+    named = inputs.with_rules(name, rules)
+    space = inputs.get_task(named) if path is None else inputs.task_of_file(path, task, rules)
     if sample is not None:
-        batch = meaning.sample_batch(sample, seed)
-        answers.give_dags(meaning.unbatch(batch), meaning.valid(batch).tolist(), out, None, json)
+        batch = space.sample_batch(sample, seed)
+        output.print_dags(space, batch, out, None, json)
         return
-    whole = load_dataset(meaning, DataSource(None if path is None else str(path), size, seed))
+    whole = load_dataset(space, DataSource(None if path is None else str(path), size, seed))
     if out is not None:
         count = write_jsonl(out, whole.everything)
         if json:
-            answers.print_json({"count": count, "file": str(out)})
+            output.print_json({"count": count, "file": str(out)})
         else:
-            answers.remark(f"wrote {answers.counted(count, 'DAG')} to {out}")
+            output.note(f"wrote {output.counted(count, 'DAG')} to {out}")
         return
-    facts = _facts(whole, meaning)
+    facts = _facts(whole, space)
     if json:
-        answers.print_json(facts)
+        output.print_json(facts)
     else:
-        answers.print_table(_rows(facts), title=f"{whole.name}")
+        output.print_table([*_rows(facts), *_rule_rows(space)], title=f"{whole.name}")
 
 
 def _fetch(name: str, what: str | None, as_json: bool) -> None:
@@ -82,15 +85,15 @@ def _fetch(name: str, what: str | None, as_json: bool) -> None:
         raise ConfigError(f"{asked}; there is cifar10")
     folder = fetch_cifar10(progress=True)
     if as_json:
-        answers.print_json({"folder": str(folder)})
+        output.print_json({"folder": str(folder)})
     else:
-        answers.remark(f"CIFAR-10 is in {folder}")
+        output.note(f"CIFAR-10 is in {folder}")
 
 
 def _facts(whole: Dataset, task: Task) -> dict[str, object]:
     from dvae.tasks.vocabulary import END_LABEL, START_LABEL
 
-    dags = whole.everything.dags
+    dags, rules = whole.everything.dags, _rules_of(task)
     scores = [score for score in whole.everything.scores if score is not None]
     labels = Counter(label for dag in dags for label in dag.types)
     return {
@@ -103,6 +106,7 @@ def _facts(whole: Dataset, task: Task) -> dict[str, object]:
         "edges": _spread([len(dag.edges) for dag in dags]),
         "types": {str(label): count for label, count in labels.most_common()},
         "valid_share": float(task.valid(task.batch(dags)).double().mean()),
+        "rules": None if rules is None else rules.to_mapping(),
         "scored": len(scores),
         "scores": _spread(scores) if scores else None,
         "model": {
@@ -114,6 +118,20 @@ def _facts(whole: Dataset, task: Task) -> dict[str, object]:
     }
 
 
+def _rules_of(task: Task) -> GraphRules | None:
+    from dvae.tasks import GenericTask
+
+    return task.graph_rules if isinstance(task, GenericTask) else None
+
+
+def _rule_rows(task: Task) -> list[tuple[str, str]]:
+    rules = _rules_of(task)
+    if rules is None:
+        return []
+    said = [f"{rule}: {what}" for rule, what in rules.rows()] or ["none"]
+    return [("rules" if place == 0 else "", text) for place, text in enumerate(said)]
+
+
 def _spread(values: Sequence[float]) -> dict[str, float]:
     return {"min": min(values), "mean": sum(values) / len(values), "max": max(values)}
 
@@ -122,8 +140,8 @@ def _rows(facts: dict[str, object]) -> list[tuple[str, str]]:
     model, types, scores = facts["model"], facts["types"], facts["scores"]
     assert isinstance(model, dict)
     assert isinstance(types, dict)
-    shown = ", ".join(f"{label} {count:,}" for label, count in list(types.items())[:MOST_TYPES])
-    more = f", and {len(types) - MOST_TYPES} more" if len(types) > MOST_TYPES else ""
+    shown = ", ".join(f"{label} {count:,}" for label, count in list(types.items())[:MAX_TYPES])
+    more = f", and {len(types) - MAX_TYPES} more" if len(types) > MAX_TYPES else ""
     ends = {
         (True, True): "a virtual start and a virtual end are added",
         (True, False): "a virtual start is added",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dvae.cli import answers, options
+from dvae.cli import options, output
 from dvae.errors import ConfigError
 
 
@@ -36,10 +36,10 @@ def decode(
 
     from dvae.runs import Run, latents
 
-    answers.check_outputs(out, draw)
+    output.check_outputs(out, draw)
     if greedy and copies > 1:
         raise ConfigError("greedy decoding gives the same DAG every time; add --sample to get different copies")
     vae = Run.open(run).model(device)
     vectors = torch.from_numpy(latents.read(file, vae.config.latent))
     batch = vae.decode_batch(vectors, greedy=greedy, copies=copies, seed=seed, valid=valid)
-    answers.give_dags(vae.task.unbatch(batch), vae.task.valid(batch).tolist(), out, draw, json)
+    output.print_dags(vae.task, batch, out, draw, json)

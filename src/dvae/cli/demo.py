@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dvae.cli import answers, options
+from dvae.cli import options, output
 from dvae.errors import CheckpointError, MissingError
 
 if TYPE_CHECKING:
@@ -49,13 +49,13 @@ def demo(
     # So small a model gains little from a second thread, and loses much where another program wants the core.
     torch.set_num_threads(1)
     settings = _settings(minutes)
-    answers.remark(f"Bayesian networks over the 8 variables of Asia: drawing {settings.size:,} at random ...")
+    output.note(f"Bayesian networks over the 8 variables of Asia: drawing {settings.size:,} at random ...")
     opened, result = _trained(run, settings, fresh)
     if result.ended == "interrupted":
-        answers.remark("Stopped; start the demo again and it goes on from here.")
+        output.note("Stopped; start the demo again and it goes on from here.")
         raise typer.Exit(INTERRUPTED)
     vae, data = opened.model(), opened.dataset
-    answers.remark(f"How good is it? On {TEST_NETWORKS} test networks it has not seen, and on the prior:")
+    output.note(f"How good is it? On {TEST_NETWORKS} test networks it has not seen, and on the prior:")
     measured = opened.evaluate(
         test_limit=TEST_NETWORKS, encodings=5, decodings=5, prior_latents=PRIOR_LATENTS,
         prior_decodings=PRIOR_DECODINGS, progress=True,
@@ -66,11 +66,11 @@ def demo(
     if json:
         files = [str(picture) for picture in pictures]
         answer = {"run": str(run), "pictures": files, "report": str(page), "search": found}
-        answers.print_json({**answer, "evaluation": measured.to_mapping()})
+        output.print_json({**answer, "evaluation": measured.to_mapping()})
     else:
         _print(run, result, measured, pictures)
         _print_search(found)
-        answers.remark(f"Best network: {run / 'report' / 'best.svg'}; all of it on one page: {page}")
+        output.note(f"Best network: {run / 'report' / 'best.svg'}; all of it on one page: {page}")
         _print_next(run)
 
 
@@ -104,19 +104,19 @@ def _trained(folder: Path, settings: RunConfig, fresh: bool) -> tuple[Run, FitRe
     if resume:
         run = Run.open(folder)
         check_resumable(folder, run.config, settings)
-        answers.remark(f"Going on with the model in {folder} (to start over: dvae demo --run {folder} --fresh).")
+        output.note(f"Going on with the model in {folder} (to start over: dvae demo --run {folder} --fresh).")
     else:
         if fresh and (folder / FILE).is_file():
             Run.open(folder).clear()
         run = Run.create(folder, config=settings)
-        answers.remark(f"Training a small D-VAE for {settings.training.epochs} epochs; Ctrl-C stops and keeps it.")
+        output.note(f"Training a small D-VAE for {settings.training.epochs} epochs; Ctrl-C stops and keeps it.")
     limits: dict[str, Any] = {"epochs": settings.training.epochs, "time_budget": settings.training.time_budget}
     try:
         return run, run.fit(resume=resume, progress=True, **limits)
     except CheckpointError as error:
         if not resume:
             raise
-        answers.remark(f"The earlier demo cannot be continued ({error}); starting over.")
+        output.note(f"The earlier demo cannot be continued ({error}); starting over.")
         run.clear()
         run = Run.create(folder, config=settings)
         return run, run.fit(progress=True)
@@ -155,12 +155,12 @@ def _print(run: Path, result: FitResult, measured: Evaluation, pictures: list[Pa
         "prior novelty": "valid networks not in the training set",
     }
     rows = dict(measured.rows())
-    answers.print_table(
+    output.print_table(
         [(meaning, *estimate_words(name, rows[name])) for name, meaning in meanings.items()],
-        title=f"D-VAE on Asia, {answers.counted(result.epochs, 'epoch')} in {result.seconds:.0f} s",
+        title=f"D-VAE on Asia, {output.counted(result.epochs, 'epoch')} in {result.seconds:.0f} s",
         header=("", "share", "95% interval"),
     )
-    answers.remark("Pictures: " + ", ".join(map(str, pictures)))
+    output.note("Pictures: " + ", ".join(map(str, pictures)))
 
 
 def _searched(run: Path, vae: VAE, data: Dataset) -> dict[str, Any]:
@@ -180,12 +180,12 @@ def _searched(run: Path, vae: VAE, data: Dataset) -> dict[str, Any]:
     rows = []
     for rival in RIVALS:
         strategy = rival
-        answers.remark(f"Searching with {strategy}: {EVALUATIONS} networks to score ...")
+        output.note(f"Searching with {strategy}: {EVALUATIONS} networks to score ...")
         try:
             make_strategy(strategy, vae, Archive(vae.task))
         except MissingError as error:
             strategy = WITHOUT_BOTORCH
-            answers.remark(f"With {strategy} instead: {error}")
+            output.note(f"With {strategy} instead: {error}")
         study = search(
             vae, budget=EVALUATIONS, strategy=strategy, warm=warm, name=strategy, progress=True,
             storage=storage_of(run), about={"run": str(run.absolute())},
@@ -213,7 +213,7 @@ def _print_search(found: dict[str, Any]) -> None:
         words = f"optimum after {reached}" if reached is not None else "optimum not reached"
         rows.append((row["strategy"], f"{row['best']:.3f}", f"{row['gap']:.3f}", words))
     rows.append(("exact optimum", f"{found['optimum']:.3f}", "", "all networks, by dynamic programming"))
-    answers.print_table(
+    output.print_table(
         rows,
         title=f"The best network found, by BIC, with {found['evaluations']} evaluations each",
         header=("", "BIC", "gap", ""),
@@ -221,11 +221,11 @@ def _print_search(found: dict[str, Any]) -> None:
 
 
 def _print_next(run: Path) -> None:
-    answers.remark("What to try next:")
-    answers.remark(f"  dvae explore {run}    # look around in the space, in a browser")
-    answers.remark(f"  dvae sample {run} --count 24 --valid --draw {run / 'more.svg'} --out {run / 'more.jsonl'}")
-    answers.remark(f"  dvae demo --run {run} --minutes 5    # train longer, for a better model")
+    output.note("What to try next:")
+    output.note(f"  dvae explore {run}    # look around in the space, in a browser")
+    output.note(f"  dvae sample {run} --count 24 --valid --draw {run / 'more.svg'} --out {run / 'more.jsonl'}")
+    output.note(f"  dvae demo --run {run} --minutes 5    # train longer, for a better model")
     mine = run.with_name("mine")
-    answers.remark(
+    output.note(
         f"  dvae train --data {run / NETWORKS} --run {mine} --epochs 3    # or your own DAGs, in a file like this"
     )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dvae.cli import answers, inputs, options
+from dvae.cli import inputs, options, output
 
 
 def draw(
@@ -25,10 +25,10 @@ def draw(
     from dvae.dag import load_dags
     from dvae.tasks import read_dags
 
-    answers.check_outputs(None, picture)
+    output.check_outputs(None, picture)
     if task is not None or file.suffix == ".txt":
         items = read_dags(inputs.task_of_file(file, task), file)
     else:
         items = load_dags(file)
     items = list(islice(items, limit))
-    answers.draw_dags(picture, [item.dag for item in items], answers.score_titles(items))
+    output.draw_dags(picture, [item.dag for item in items], output.score_titles(items))

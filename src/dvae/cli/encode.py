@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dvae.cli import answers, options
+from dvae.cli import options, output
 
 
 def encode(
@@ -26,7 +26,7 @@ def encode(
     from dvae.runs import Run, latents
     from dvae.tasks import read_dags
 
-    answers.check_ending(out, latents.ENDINGS, "a list of latents")
+    output.check_ending(out, latents.ENDINGS, "a list of latents")
     vae = Run.open(run).model(device)
     posterior = vae.encode([item.dag for item in read_dags(vae.task, file)])
     mean, logvar = (part.double().cpu().numpy() for part in posterior)
@@ -35,10 +35,10 @@ def encode(
     if json:
         answer: dict[str, object] = {"count": len(mean), "latent": mean.shape[1]}
         both = {"mean": mean.tolist(), "logvar": logvar.tolist()}
-        answers.print_json(answer | (both if out is None else {"file": str(out)}))
+        output.print_json(answer | (both if out is None else {"file": str(out)}))
         return
     if out is None:
         for line in latents.lines(mean, logvar):
             print(line)
-    done = f"encoded {answers.counted(len(mean), 'DAG')}, {mean.shape[1]} numbers each"
-    answers.remark(done + (f", to {out}" if out else ""))
+    done = f"encoded {output.counted(len(mean), 'DAG')}, {mean.shape[1]} numbers each"
+    output.note(done + (f", to {out}" if out else ""))

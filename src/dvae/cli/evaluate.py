@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dvae.cli import answers, options
+from dvae.cli import options, output
 
 if TYPE_CHECKING:
     from dvae.evaluation import Estimate
@@ -54,15 +54,15 @@ def evaluate(
         device=device, progress=True,
     )  # fmt: skip
     if json:
-        answers.print_json(measured.to_mapping())
+        output.print_json(measured.to_mapping())
         return
     print_estimates(measured.rows(), title=f"{measured.model} on {measured.task}")
-    answers.remark(measured.protocol)
-    answers.remark(f"Kept in {run / FILE}")
+    output.note(measured.protocol)
+    output.note(f"Kept in {run / FILE}")
 
 
 def print_estimates(rows: list[tuple[str, Estimate | None]], title: str) -> None:
-    answers.print_table(
+    output.print_table(
         [(name, *estimate_words(name, estimate)) for name, estimate in rows],
         title=title,
         header=("", "value", "95% interval"),

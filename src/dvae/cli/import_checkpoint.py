@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dvae.cli import answers, inputs, options
+from dvae.cli import inputs, options, output
 
 
 def import_checkpoint(
@@ -41,10 +41,10 @@ def import_checkpoint(
         "parameters": sum(parameter.numel() for parameter in vae.parameters()),
     }
     if json:
-        answers.print_json(facts)
+        output.print_json(facts)
         return
-    answers.print_table(
+    output.print_table(
         [(key, f"{value:,}" if isinstance(value, int) else str(value)) for key, value in facts.items()],
         title=f"the original {original} from {file}",
     )
-    answers.remark(f"What to try next:  dvae evaluate {run} --test-limit 200")
+    output.note(f"What to try next:  dvae evaluate {run} --test-limit 200")

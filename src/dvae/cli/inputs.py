@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dvae.errors import FormatError, TaskError
+from dvae.errors import ConfigError, FormatError, TaskError
 
 if TYPE_CHECKING:
     from dvae.tasks import Task
@@ -27,12 +27,31 @@ def task_name(text: str) -> str:
     if is_file_name(text):
         text = f"file:{text}"
     if text.startswith("file:"):
-        return f"file:{Path(text.removeprefix('file:')).absolute()}"
+        from dvae.tasks.generic import RULES_MARK
+
+        path, mark, rules = text.removeprefix("file:").partition(RULES_MARK)
+        name = f"file:{Path(path).absolute()}"
+        return with_rules(name, rules) if mark else name
     if text.startswith("bn:"):
         from dvae.bayesnet.tables import absolute_name
 
         return absolute_name(text)
     return text
+
+
+def with_rules(name: str, rules: str | None) -> str:
+    """The name of the task of a file of DAGs that obey `rules`: a TOML file, or a word for what is inferred."""
+    from dvae.tasks.generic import RULE_WORDS, RULES_MARK
+
+    if rules is None:
+        return name
+    if not name.startswith("file:"):
+        raise ConfigError(f"--rules are those of a file of your own DAGs; {name} has its own")
+    if rules not in RULE_WORDS:
+        if not Path(rules).is_file():
+            raise ConfigError(f"there is no file of rules {rules}; give a TOML file or one of {', '.join(RULE_WORDS)}")
+        rules = str(Path(rules).absolute())
+    return f"{name.partition(RULES_MARK)[0]}{RULES_MARK}{rules}"
 
 
 def get_task(name: str) -> Task:
@@ -42,16 +61,16 @@ def get_task(name: str) -> Task:
     try:
         return tasks.get(name)
     except TaskError as error:
-        path = name.removeprefix("file:")
-        if path == name or path in str(error):
+        path = name.removeprefix("file:").partition("?rules=")[0]
+        if not name.startswith("file:") or path in str(error):
             raise
         raise FormatError(f"{path}: {error}") from None
 
 
-def task_of_file(path: Path, task: str | None) -> Task:
-    """The task named, or the smallest one that holds the DAGs of the file."""
+def task_of_file(path: Path, task: str | None, rules: str | None = None) -> Task:
+    """The task named, or the smallest one that holds the DAGs of the file, which obey `rules`."""
     if task is not None:
-        return get_task(task_name(task))
+        return get_task(with_rules(task_name(task), rules))
     if path.suffix == ".txt":
         raise TaskError(f"{path}: the original text format needs its task: add --task enas6 or --task asia")
-    return get_task(f"file:{path}")
+    return get_task(with_rules(f"file:{path}", rules))

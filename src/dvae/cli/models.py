@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dvae.cli import answers, inputs, options
+from dvae.cli import inputs, options, output
 
 
 def models(
@@ -20,9 +20,9 @@ def models(
     """
     from dvae.models import AGGREGATIONS, DECODERS, ENCODERS, MODELS, READOUTS, build
 
-    meaning = inputs.get_task(inputs.task_name(task))
+    space = inputs.get_task(inputs.task_name(task))
     table = [
-        {"name": name, "parameters": build(name, meaning).num_parameters(), **asdict(entry)}
+        {"name": name, "parameters": build(name, space).num_parameters(), **asdict(entry)}
         for name, entry in MODELS.items()
     ]
     parts = {
@@ -32,9 +32,9 @@ def models(
         "readouts": READOUTS.names(),
     }
     if json:
-        answers.print_json({"task": meaning.name, "models": table, **parts})
+        output.print_json({"task": space.name, "models": table, **parts})
         return
     rows = [(str(row["name"]), f"{row['parameters']:,}", str(row["purpose"]), str(row["reference"])) for row in table]
     header = ("model", "parameters", "what it is for", "reference")
-    answers.print_table(rows, title=f"for {meaning.name}", header=header)
-    answers.remark("; ".join(f"{kind}: {', '.join(names)}" for kind, names in parts.items()))
+    output.print_table(rows, title=f"for {space.name}", header=header)
+    output.note("; ".join(f"{kind}: {', '.join(names)}" for kind, names in parts.items()))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from dvae.cli import answers, inputs, nas_demo, options
+from dvae.cli import inputs, nas_demo, options, output
 from dvae.errors import ConfigError, FormatError, TaskError
 
 if TYPE_CHECKING:
@@ -94,17 +94,17 @@ def train_supernet(
             config, folder, data=images, device=available_device(device), minutes=minutes, resume=resume, progress=True
         )
     except KeyboardInterrupt:
-        answers.remark(f"Continue with:  dvae nas train-supernet {folder} --resume")
+        output.note(f"Continue with:  dvae nas train-supernet {folder} --resume")
         raise
     last = result.history[-1]
     if json:
         answer = {"folder": str(folder), "ended": result.ended, "epochs": result.epochs, "seconds": result.seconds}
-        answers.print_json({**answer, "last": last, "note": result.note})
+        output.print_json({**answer, "last": last, "note": result.note})
         return
     ended = "all epochs done" if result.ended == "epochs" else "the time is used up"
-    answers.print_table(
+    output.print_table(
         [
-            ("ended", f"{ended}, after {answers.counted(result.epochs, 'epoch')} and {result.seconds:.0f} s"),
+            ("ended", f"{ended}, after {output.counted(result.epochs, 'epoch')} and {result.seconds:.0f} s"),
             ("loss", f"{last['loss']:.4f}"),
             ("accuracy", f"{last['watched']:.2%}, mean of a few architectures on validation images"),
             *([("images", result.note)] if result.note else []),
@@ -112,7 +112,7 @@ def train_supernet(
         ],
         title=f"shared weights of enas{config.depth} on {config.data}",
     )
-    answers.remark(f"What to try next:  dvae nas dataset {folder} --count 1000 --out {folder / 'scored.jsonl'}")
+    output.note(f"What to try next:  dvae nas dataset {folder} --count 1000 --out {folder / 'scored.jsonl'}")
 
 
 @app.command("score")
@@ -135,7 +135,7 @@ def score(
     from dvae.dag import ScoredDag, write_jsonl
     from dvae.nas.dataset import read_architectures
 
-    answers.check_outputs(out, None)
+    output.check_outputs(out, None)
     meter = _meter(supernet, data, images, batch, device)
     asked = [item.dag for item in read_architectures(dags, meter.config.depth)]
     begun = time.perf_counter()
@@ -146,10 +146,10 @@ def score(
     rate = len(asked) / seconds
     if json:
         answer = {"count": len(asked), "seconds": seconds, "architectures_per_second": rate, "note": meter.note}
-        answers.print_json({**answer, "images": len(meter.images), "scores": scores, "file": out and str(out)})
+        output.print_json({**answer, "images": len(meter.images), "scores": scores, "file": out and str(out)})
         return
     ranked = sorted(zip(scores, asked, strict=True), key=lambda pair: -pair[0])
-    _print_ranked(ranked, f"{answers.counted(len(asked), 'architecture')}, {rate:,.1f} per second", meter.note)
+    _print_ranked(ranked, f"{output.counted(len(asked), 'architecture')}, {rate:,.1f} per second", meter.note)
 
 
 @app.command("dataset")
@@ -170,7 +170,7 @@ def dataset(
     """
     from dvae.nas.dataset import write_scored
 
-    answers.check_outputs(out, None)
+    output.check_outputs(out, None)
     meter = _meter(supernet, data, None, batch, device)
     name = f"enas{meter.config.depth}"
     if space is not None and _depth(space) != meter.config.depth:
@@ -179,15 +179,15 @@ def dataset(
     found = sorted(item.score for item in done.items if item.score is not None)
     if json:
         spread = {"min": found[0], "median": found[len(found) // 2], "max": found[-1]}
-        answers.print_json(
+        output.print_json(
             {"file": str(out), "count": len(found), "scored_now": done.scored_now,
              "architectures_per_second": done.rate, "scores": spread, "note": meter.note}
         )  # fmt: skip
         return
     pace = "" if done.rate is None else f"; {done.rate:,.1f} per second"
-    answers.remark(f"{len(found):,} scored architectures in {out}{pace}; scores {found[0]:.4f} to {found[-1]:.4f}")
-    answers.remark_note(meter.note)
-    answers.remark(f"Train a model on them:  dvae train --task {name} --data {out} --run runs/{name}")
+    output.note(f"{len(found):,} scored architectures in {out}{pace}; scores {found[0]:.4f} to {found[-1]:.4f}")
+    output.print_note(meter.note)
+    output.note(f"Train a model on them:  dvae train --task {name} --data {out} --run runs/{name}")
 
 
 @app.command("search")
@@ -222,7 +222,7 @@ def search(
     from dvae.nas.search import search_architectures
     from dvae.runs import Run
 
-    answers.check_outputs(out, None)
+    output.check_outputs(out, None)
     vae = Run.open(run).model(device)
     meter = _meter(supernet, data, None, batch, device)
     started = [] if warm is None else load_jsonl(warm)
@@ -240,14 +240,14 @@ def search(
     best_before = max((item.score for item in started if item.score is not None), default=None)
     if json:
         answer = {"file": str(out), "evaluations": len(found), "seconds": seconds, "best": best_first[0].score}
-        answers.print_json({**answer, "best_before": best_before, "strategy": strategy, "note": meter.note})
+        output.print_json({**answer, "best_before": best_before, "strategy": strategy, "note": meter.note})
         return
     known = "" if best_before is None else f" (best before: {best_before:.4f})"
     pairs = [(item.score or 0.0, item.dag) for item in best_first]
-    _print_ranked(pairs, f"{answers.counted(len(found), 'architecture')} in {seconds:.0f} s{known}", meter.note)
+    _print_ranked(pairs, f"{output.counted(len(found), 'architecture')} in {seconds:.0f} s{known}", meter.note)
     images = meter.config.data
     how = f"--data {images}" + (" --recipe digits" if images == "digits" else "")
-    answers.remark(f"Train the best from scratch:  dvae nas train {out} --top 3 {how} --out runs/trained")
+    output.note(f"Train the best from scratch:  dvae nas train {out} --top 3 {how} --out runs/trained")
 
 
 @app.command("train")
@@ -296,17 +296,17 @@ def train(
     changes = {key: value for key, value in changes.items() if value is not None}
     changes |= dict(parse_override(text) for text in set_ or ())
     chosen = with_overrides(nas.get_recipe(recipe), changes, "settings")
-    answers.check_folder(out)
+    output.check_folder(out)
     rows = train_architectures(
         read_architectures(dags), out, chosen, load_images(_image_name(data) or data), recipe_name=recipe, top=top,
-        longer=longer, minutes=minutes, validation=validation, device=available_device(device), note=answers.remark,
+        longer=longer, minutes=minutes, validation=validation, device=available_device(device), note=output.note,
         progress=True,
     )  # fmt: skip
     if json:
-        answers.print_json({"folder": str(out), "trained": [row.to_mapping() for row in rows]})
+        output.print_json({"folder": str(out), "trained": [row.to_mapping() for row in rows]})
         return
     print_trained(rows)
-    answers.remark(f"Everything is in {out}; started again, finished trainings are not repeated.")
+    output.note(f"Everything is in {out}; started again, finished trainings are not repeated.")
 
 
 @app.command("count")
@@ -332,13 +332,13 @@ def count(
     asked = [nas.Architecture.from_dag(item.dag) for item in read_architectures(dags)]
     sizes = [nas.size_of(architecture, config, resolution=side) for architecture in asked]
     if json:
-        answers.print_json([{"parameters": size.parameters, "flops": size.flops} for size in sizes])
+        output.print_json([{"parameters": size.parameters, "flops": size.flops} for size in sizes])
         return
     rows = [
         (str(number), f"{size.parameters:,}", f"{size.flops / 1e6:,.1f} million", str(architecture))
         for number, (size, architecture) in enumerate(zip(sizes, asked, strict=True), start=1)
     ]
-    answers.print_table(rows, header=("", "parameters", "operations per image", "architecture"))
+    output.print_table(rows, header=("", "parameters", "operations per image", "architecture"))
 
 
 app.command("demo")(nas_demo.demo)
@@ -361,8 +361,8 @@ def print_trained(rows: Sequence[TrainedDag], title: str | None = None) -> None:
         "architecture": [str(Architecture.from_dag(row.dag)) for row in best_first],
     }
     shown = {name: cells for name, cells in columns.items() if any(cells)}
-    answers.print_table(list(zip(*shown.values(), strict=True)), title=title, header=tuple(shown))
-    answers.remark_note(rows[0].trained.note if rows else "")
+    output.print_table(list(zip(*shown.values(), strict=True)), title=title, header=tuple(shown))
+    output.print_note(rows[0].trained.note if rows else "")
 
 
 def _meter(
@@ -393,7 +393,7 @@ def _print_ranked(ranked: list[tuple[float, Dag]], title: str, note: str) -> Non
     from dvae.nas import Architecture
 
     rows = [(f"{score:.4f}", str(Architecture.from_dag(dag))) for score, dag in ranked[:MAX_SHOWN]]
-    answers.print_table(rows, title=title, header=("accuracy", "architecture"))
+    output.print_table(rows, title=title, header=("accuracy", "architecture"))
     if len(ranked) > MAX_SHOWN:
-        answers.remark(f"the best {MAX_SHOWN} of {len(ranked):,} are shown")
-    answers.remark_note(note)
+        output.note(f"the best {MAX_SHOWN} of {len(ranked):,} are shown")
+    output.print_note(note)

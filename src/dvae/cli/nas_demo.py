@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dvae.cli import answers, options
+from dvae.cli import options, output
 
 if TYPE_CHECKING:
     from dvae.dag import ScoredDag
@@ -49,7 +49,7 @@ def demo(
     from dvae.nas.dataset import ranked
     from dvae.nas.search import search_architectures
 
-    answers.check_folder(run)
+    output.check_folder(run)
     if fresh and run.is_dir():
         for name in ("supernet", "model", "trained", "trained_shortly"):
             shutil.rmtree(run / name, ignore_errors=True)
@@ -62,31 +62,31 @@ def demo(
     meter = _meter(run, SUPERNET_SHARE * minutes)
     scored = _scored(run, meter, max(40, round(ARCHITECTURES * min(1.0, minutes / 5))))
     vae = _model(run, scored, MODEL_SHARE * seconds)
-    answers.remark(f"4. Searching its latent space for better ones, {BUDGET} at most ...")
+    output.note(f"4. Searching its latent space for better ones, {BUDGET} at most ...")
     found = search_architectures(
         vae, meter, scored, strategy=_strategy(), budget=BUDGET, each=20, seed=0, seconds=SEARCH_SHARE * seconds
     )
     best_first = ranked([*found, *scored])
     write_jsonl(run / "found.jsonl", best_first[:50])
-    answers.remark(f"5. Training the top {TOP} and, to compare, a random one from scratch ...")
+    output.note(f"5. Training the top {TOP} and, to compare, a random one from scratch ...")
     chosen, recipe = [*best_first[:TOP], scored[0]], get_recipe("digits")
     hurry = minutes < 2
     rows = train_architectures(
         chosen, run / ("trained_shortly" if hurry else "trained"), replace(recipe, epochs=4) if hurry else recipe,
-        load_images("digits"), recipe_name="digits", device=available_device("auto"), note=answers.remark,
+        load_images("digits"), recipe_name="digits", device=available_device("auto"), note=output.note,
         progress=True,
     )  # fmt: skip
     picture = _draw(run, rows)
     if json:
         answer = {"run": str(run), "seconds": time.monotonic() - begun, "picture": str(picture)}
-        answers.print_json({**answer, "trained": [row.to_mapping() for row in rows]})
+        output.print_json({**answer, "trained": [row.to_mapping() for row in rows]})
         return
     print_trained(rows, title=f"The top {TOP} and a random one, trained; {time.monotonic() - begun:.0f} s")
-    answers.remark(f"Drawn, with their accuracies: {picture}")
-    answers.remark("What to try next:")
-    answers.remark(f"  dvae evaluate {run / 'model'}")
-    answers.remark("  dvae data fetch cifar10    # 170 MB; then, with a GPU:")
-    answers.remark("  dvae nas train-supernet runs/cifar --data cifar10 --minutes 30")
+    output.note(f"Drawn, with their accuracies: {picture}")
+    output.note("What to try next:")
+    output.note(f"  dvae evaluate {run / 'model'}")
+    output.note("  dvae data fetch cifar10    # 170 MB; then, with a GPU:")
+    output.note("  dvae nas train-supernet runs/cifar --data cifar10 --minutes 30")
 
 
 def _meter(run: Path, minutes: float) -> SharedWeightAccuracy:
@@ -100,7 +100,7 @@ def _meter(run: Path, minutes: float) -> SharedWeightAccuracy:
     folder = run / "supernet"
     images = load_images("digits")
     if not (folder / WEIGHTS).is_file():
-        answers.remark("1. Training weights that all 6-layer architectures share, on 997 digits of 8x8 pixels ...")
+        output.note("1. Training weights that all 6-layer architectures share, on 997 digits of 8x8 pixels ...")
         config = SupernetConfig(
             data="digits", validation=VALIDATION, epochs=10_000, batch=64, augmentation=NO_AUGMENTATION,
             network=NetworkConfig(width=12, channels=1), schedule=Schedule("cosine", 0.2, 0.0),
@@ -117,7 +117,7 @@ def _scored(run: Path, meter: SharedWeightAccuracy, count: int) -> list[ScoredDa
     path = run / "architectures.jsonl"
     if path.is_file():
         return load_jsonl(path)
-    answers.remark(f"2. Scoring {count:,} random architectures with them, on {len(meter.images)} digits each ...")
+    output.note(f"2. Scoring {count:,} random architectures with them, on {len(meter.images)} digits each ...")
     dags = list(dict.fromkeys(EnasTask(6).sample(count, seed=0)))
     items = list(map(ScoredDag, dags, meter.many(dags, progress=True)))
     write_jsonl(path, items)
@@ -136,7 +136,7 @@ def _model(run: Path, scored: list[ScoredDag], seconds: float) -> VAE:
     folder, space = run / "model", run / "space.jsonl"
     if (folder / storage.WEIGHTS).is_file():
         return Run.open(folder).model()
-    answers.remark("3. Learning a continuous space of architectures with D-VAE ...")
+    output.note("3. Learning a continuous space of architectures with D-VAE ...")
     # Sampling costs nothing, so the space is learned from more architectures than were scored.
     write_jsonl(space, [*scored, *EnasTask(6).sample(SAMPLED, seed=1)])
     settings = RunConfig(
@@ -158,7 +158,7 @@ def _strategy() -> str:
     if find_spec("botorch") is not None:
         return "trust-region"
     packages = " ".join(requirements("search"))
-    answers.remark(f"(Without BoTorch, by evolution; for the trust region: pip install {packages})")
+    output.note(f"(Without BoTorch, by evolution; for the trust region: pip install {packages})")
     return "evolution"
 
 

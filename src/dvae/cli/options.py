@@ -25,6 +25,18 @@ TaskOfFile = Annotated[
     str | None,
     typer.Option("--task", help="The task of the DAGs, e.g. enas6 or asia; needed for the original .txt files."),
 ]
+Rules = Annotated[
+    str | None,
+    typer.Option(
+        "--rules",
+        metavar="FILE.toml|inferred|strict|none",
+        help=(
+            "What your own DAGs obey, and --valid then keeps to: a TOML file (nodes, single_source, sink_types, "
+            "forbidden_edges, in_degree, ...), inferred (the default: their ends and being in one piece, as far as all "
+            "agree), strict (sizes, degrees and pairs of types, too) or none."
+        ),
+    ),
+]
 
 
 def available(device: str) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from dvae.cli import answers, options
+from dvae.cli import options, output
 
 if TYPE_CHECKING:
     from dvae.evaluation import PredictivityRow
@@ -44,15 +44,15 @@ def predictivity(
         preset=preset, repeats=repeats, train_limit=train_limit, seed=seed, device=device, progress=True
     )
     if json:
-        answers.print_json(measured.to_mapping())
+        output.print_json(measured.to_mapping())
         return
-    answers.print_table(
+    output.print_table(
         [*map(_row, measured.rows), *_published(measured.task, measured.model)],
         title=f"{measured.model} on {measured.task}",
         header=("regressor", "features", "RMSE", "Pearson's r"),
     )
-    answers.remark(measured.protocol)
-    answers.remark(f"Kept in {run / FILE}")
+    output.note(measured.protocol)
+    output.note(f"Kept in {run / FILE}")
 
 
 def _row(row: PredictivityRow) -> tuple[str, str, str, str]:

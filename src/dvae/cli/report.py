@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dvae.cli import answers, options
+from dvae.cli import options, output
 from dvae.errors import MissingError
 
 
@@ -27,7 +27,7 @@ def report(
     from dvae.paper.report import PLAN, write_report
     from dvae.reports import report as write_page
 
-    answers.check_ending(out, (".html",), "a page")
+    output.check_ending(out, (".html",), "a page")
     if not run.is_dir():
         raise MissingError(f"{run}: there is no such folder")
     page = write_report(run) if (run / PLAN).is_file() else write_page(run)
@@ -36,6 +36,6 @@ def report(
             shutil.copyfile(page, part)
         page = out
     if json:
-        answers.print_json({"run": str(run), "page": str(page), "bytes": page.stat().st_size})
+        output.print_json({"run": str(run), "page": str(page), "bytes": page.stat().st_size})
     else:
         print(page)

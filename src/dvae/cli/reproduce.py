@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from dvae.cli import answers, options
+from dvae.cli import options, output
 
 if TYPE_CHECKING:
     from dvae.paper import Outcome, Stage, StageStore
@@ -72,17 +72,17 @@ def reproduce(
         _list(store, stages, json)
         return
     if settings.note:
-        answers.remark(settings.note)
+        output.note(settings.note)
     paper.write_plan(folder, settings)
     try:
-        outcome = paper.run_stages(stages, store, answers.remark)
+        outcome = paper.run_stages(stages, store, output.note)
     except KeyboardInterrupt:
         paper.write_report(folder)
-        answers.remark("Interrupted; the same command continues from here.")
+        output.note("Interrupted; the same command continues from here.")
         raise typer.Exit(INTERRUPTED) from None
     page = paper.write_report(folder)
     if json:
-        answers.print_json(
+        output.print_json(
             {"run": str(folder), "page": str(page), **_summary(outcome), "results": read_json(folder / NUMBERS)}
         )
     else:
@@ -103,9 +103,9 @@ def _part(text: str) -> tuple[int, int]:
 def _list(store: StageStore, stages: list[Stage[Any]], json: bool) -> None:
     rows = [(stage, store.is_done(stage)) for stage in stages]
     if json:
-        answers.print_json([{"title": s.title, "kind": s.kind, "key": s.key, "done": done} for s, done in rows])
+        output.print_json([{"title": s.title, "kind": s.kind, "key": s.key, "done": done} for s, done in rows])
         return
-    answers.print_table(
+    output.print_table(
         [("done" if done else "waiting", stage.title) for stage, done in rows],
         title=f"{sum(done for _, done in rows)} of {len(rows)} stages are done",
         header=("", "stage"),
@@ -132,6 +132,6 @@ def _print(folder: Path, page: Path, outcome: Outcome) -> None:
     ]
     if outcome.failed:
         rows.insert(1, ("not done", "; ".join(f"{title} ({reason})" for title, reason in outcome.failed.items())))
-    answers.print_table(rows, title="The time is up" if outcome.ended == "time" else "Done")
+    output.print_table(rows, title="The time is up" if outcome.ended == "time" else "Done")
     if outcome.ended == "time":
-        answers.remark(f"Continue with the same command; what is there so far: {page}")
+        output.note(f"Continue with the same command; what is there so far: {page}")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dvae.cli import answers, options
+from dvae.cli import options, output
 
 
 def sample(
@@ -28,7 +28,7 @@ def sample(
     """
     from dvae.runs import Run
 
-    answers.check_outputs(out, draw)
+    output.check_outputs(out, draw)
     vae = Run.open(run).model(device)
     batch = vae.decode_batch(vae.prior(count, seed=seed), greedy=greedy, seed=seed, valid=valid)
-    answers.give_dags(vae.task.unbatch(batch), vae.task.valid(batch).tolist(), out, draw, json)
+    output.print_dags(vae.task, batch, out, draw, json)

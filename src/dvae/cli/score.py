@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dvae.cli import answers, inputs, options
+from dvae.cli import inputs, options, output
 from dvae.errors import FormatError, TaskError
 
 if TYPE_CHECKING:
@@ -46,10 +46,10 @@ def score(
         for row in rows:
             print(json_format.dumps(dict(zip(SCORE_NAMES, row, strict=True)), allow_nan=False))
         return
-    rows_of_data = answers.counted(scores.data.num_rows, "row")
-    answers.print_table(
+    rows_of_data = output.counted(scores.data.num_rows, "row")
+    output.print_table(
         [(str(number), *(f"{value:.6f}" for value in row)) for number, row in enumerate(rows, start=1)],
-        title=f"{answers.counted(len(networks), 'network')} on {rows_of_data} of {task}",
+        title=f"{output.counted(len(networks), 'network')} on {rows_of_data} of {task}",
         header=("network", *SCORE_NAMES),
     )
 
@@ -69,9 +69,9 @@ def _score_by_task(path: Path, name: str, as_json: bool) -> None:
         for value in scores:
             print(json_format.dumps({"score": value}, allow_nan=False))
         return
-    answers.print_table(
+    output.print_table(
         [(str(number), f"{value:.6g}") for number, value in enumerate(scores, start=1)],
-        title=f"{answers.counted(len(items), 'DAG')} of {task.name}",
+        title=f"{output.counted(len(items), 'DAG')} of {task.name}",
         header=("DAG", "score"),
     )
 

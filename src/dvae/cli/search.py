@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dvae.cli import answers, options
+from dvae.cli import options, output
 from dvae.errors import ConfigError, DvaeError, TaskError
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def search(
     from dvae.studies.storage import shown, storage_of
     from dvae.studies.study import as_plain
 
-    answers.check_outputs(out, draw)
+    output.check_outputs(out, draw)
     opened = Run.open(run, data=data)
     vae = opened.model(device)
     searched = vae.task if task is None else inputs.get_task(inputs.task_name(task))
@@ -130,10 +130,10 @@ def search(
         known = NONE  # as a search that is resumed was begun
     start = start_of(lambda: opened.dataset, searched, score, source=known, count=warm, seed=seed, minimize=minimize)
     address = shlex.quote(f"{shown(url)}#{name}")
-    answers.remark(
+    output.note(
         f"Study {name!r} in {shown(url)}; look at it with: dvae explore {shlex.quote(str(run))} --study {address}"
     )
-    answers.remark(start.words)
+    output.note(start.words)
     best = start.known.best
     elsewhere = _workers(url, name, workers, score, timeout, prune, heartbeat) if workers > 1 else None
     try:
@@ -162,7 +162,7 @@ def search(
             )
     except KeyboardInterrupt:
         command = shlex.join(["dvae", *map(shown, sys.argv[1:])])
-        answers.remark(f"Interrupted; all scores are kept. Go on with: {command}")
+        output.note(f"Interrupted; all scores are kept. Go on with: {command}")
         raise typer.Exit(INTERRUPTED) from None
     _answer(found, searched, out, draw, json)
     if found.failures and found.best() is None:
@@ -263,20 +263,20 @@ def _answer(study: Study, task: Task, out: Path | None, draw: Path | None, json:
             "best": None if best is None else {"score": best.score, "number": best.number, **to_plain(best.dag)},
             "improved": study.improved,
         }
-        answers.print_json(answer)
+        output.print_json(answer)
         return
     rows = [(str(trial.number), _number(trial.score), task.format(trial.dag)) for trial in scored[:SHOWN]]
     if rows and known is not None:
         rows.append(("known before", _number(known.score), task.format(known.dag)))
     if rows:
-        answers.print_table(rows, title=f"the best of {len(trials)} candidates", header=("trial", "score", "DAG"))
-    answers.remark(", ".join(f"{count} {state}" for state, count in counts.items() if count))
+        output.print_table(rows, title=f"the best of {len(trials)} candidates", header=("trial", "score", "DAG"))
+    output.note(", ".join(f"{count} {state}" for state, count in counts.items() if count))
     for each in failures[:REASONS]:
-        answers.remark(f"Failed {each.count} times: {each.reason}" if each.count > 1 else f"Failed once: {each.reason}")
+        output.note(f"Failed {each.count} times: {each.reason}" if each.count > 1 else f"Failed once: {each.reason}")
     if len(failures) > REASONS:
-        answers.remark(f"... and for {len(failures) - REASONS} other reasons (all of them: --json)")
+        output.note(f"... and for {len(failures) - REASONS} other reasons (all of them: --json)")
     if known is not None:
-        answers.remark(_verdict(study, known))
+        output.note(_verdict(study, known))
 
 
 def _verdict(study: Study, known: ScoredDag) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dvae.cli import answers, options
+from dvae.cli import options, output
 
 
 def settings(
@@ -29,10 +29,10 @@ def settings(
     }
     rows = [(prefix + each.name, each) for prefix, cls in tables.items() for each in described(cls)]
     if json:
-        answers.print_json({name: each._asdict() for name, each in rows})
+        output.print_json({name: each._asdict() for name, each in rows})
         return
     shown = [
         (name, "" if each.default is None else str(each.default), each.kind, each.description) for name, each in rows
     ]
-    answers.print_table(shown, title=f"settings of {model}", header=("setting", "default", "value", "meaning"))
-    answers.remark("An empty default means: what the task suggests, or no limit.")
+    output.print_table(shown, title=f"settings of {model}", header=("setting", "default", "value", "meaning"))
+    output.note("An empty default means: what the task suggests, or no limit.")

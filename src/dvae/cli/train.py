@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from dvae.cli import answers, inputs, options
+from dvae.cli import inputs, options, output
 from dvae.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def train(
         Path | None,
         typer.Option("--data", metavar="FILE", help="DAGs to train on; with --resume, where the run's data are now."),
     ] = None,
+    rules: options.Rules = None,
     validation: Annotated[
         str | None,
         typer.Option(
@@ -121,6 +122,8 @@ def train(
     if resume:
         if config is not None:
             raise ConfigError("--config does not go with --resume: the run has its own run.toml")
+        if rules is not None:
+            raise ConfigError("--rules does not go with --resume: the run keeps the rules it began with")
         opened = Run.open(run, data=data)
         if task is not None:
             settings["task"] = _ordered(task, order)
@@ -132,18 +135,17 @@ def train(
         if not is_helper_process():
             check_free(run, "resume it with --resume, or choose another folder")
         base = None if config is None else config_file(config)
-        opened = Run.create(
-            run, _ordered(task, order), data=data, config=base, start=start, preset=preset, minutes=minutes, **settings
-        )
+        name = _ruled(_ordered(task, order), data, rules)
+        opened = Run.create(run, name, data=data, config=base, start=start, preset=preset, minutes=minutes, **settings)
         settings = {}
         if opened.chosen is not None:
-            answers.remark(opened.chosen.words())
+            output.note(opened.chosen.words())
     result = opened.fit(resume=resume, device=device, devices=devices, progress=True, **settings)
     if is_helper_process():
         return
     if json:
         count = len(opened.dataset.train)
-        answers.print_json({"run": str(run), "task": opened.config.task, "graphs": count, **_summary(result)})
+        output.print_json({"run": str(run), "task": opened.config.task, "graphs": count, **_summary(result)})
     else:
         _print(opened, result)
     if result.ended == "interrupted":
@@ -159,6 +161,15 @@ def _ordered(task: str | None, order: str | None) -> str | None:
     from dvae.bayesnet.tables import parse_order, with_order
 
     return with_order(inputs.task_name(task), parse_order(order))
+
+
+def _ruled(task: str | None, data: Path | None, rules: str | None) -> str | None:
+    """The name of the task with the rules of its DAGs, where they are given; without a task, that of the data."""
+    if rules is None:
+        return task
+    if task is None and data is None:
+        raise ConfigError("--rules are those of your own DAGs: give --data, or --task file:FILE, too")
+    return inputs.with_rules(task or f"file:{Path(str(data)).absolute()}", rules)
 
 
 def _validation(text: str | None) -> float | str | None:
@@ -187,9 +198,9 @@ def _print(run: Run, result: FitResult) -> None:
     if last is not None:
         loss = f"{last['loss']:.4f} (reconstruction {last['nll']:.4f}, KL {last['kl']:.4f}), in nats per graph"
     folder = run.folder
-    answers.print_table(
+    output.print_table(
         [
-            ("ended", f"{ENDINGS[result.ended]}, after {answers.counted(result.epochs, 'epoch')}"),
+            ("ended", f"{ENDINGS[result.ended]}, after {output.counted(result.epochs, 'epoch')}"),
             ("loss", loss),
             ("time", f"{result.seconds:.1f} s in all, {result.graphs_per_second:,.0f} graphs/s"),
             ("kept in", str(folder)),
@@ -197,14 +208,14 @@ def _print(run: Run, result: FitResult) -> None:
         title=f"{run.config.model.name} on {run.config.task}",
     )
     if result.ended == "interrupted":
-        answers.remark(f"Go on with:  dvae train --run {folder} --resume")
+        output.note(f"Go on with:  dvae train --run {folder} --resume")
         return
-    answers.remark("What to try next:")
-    answers.remark(f"  dvae evaluate {folder}")
-    answers.remark(f"  dvae sample {folder} --count 12 --valid --draw {folder / 'samples.svg'}")
-    answers.remark(f"  dvae search {folder} --score mine:score    # def score(dag) -> float in mine.py")
+    output.note("What to try next:")
+    output.note(f"  dvae evaluate {folder}")
+    output.note(f"  dvae sample {folder} --count 12 --valid --draw {folder / 'samples.svg'}")
+    output.note(f"  dvae search {folder} --score mine:score    # def score(dag) -> float in mine.py")
     budget = run.config.training.time_budget
     longer = f"--epochs {max(2 * result.epochs, 1)}"
     if budget is not None and result.ended == "time-budget":
         longer = f"--minutes {2 * budget / 60:g}"
-    answers.remark(f"  dvae train --run {folder} --resume {longer}")
+    output.note(f"  dvae train --run {folder} --resume {longer}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dvae.cli import answers, options
+from dvae.cli import options, output
 from dvae.errors import MissingError, StudyError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def worker(
     opened = _opened(storage, study, wait, heartbeat)
     sys.path.insert(0, "")  # a score may lie in a file beside which the command is given
     work = Work(_score(opened, score), timeout, prune, opened.higher_is_better, heartbeat)
-    answers.remark(f"Working on {opened.name!r} as {work.name}")
+    output.note(f"Working on {opened.name!r} as {work.name}")
 
     def stop(done: int, idle_seconds: float) -> bool:
         if count is not None and done >= count:
@@ -59,9 +59,9 @@ def worker(
     done = work_on(opened.ledger, work, stop=stop)
     opened.close()
     if json:
-        answers.print_json({"study": opened.name, "worker": work.name, "scored": done})
+        output.print_json({"study": opened.name, "worker": work.name, "scored": done})
     else:
-        answers.remark(f"Scored {answers.counted(done, 'candidate')}")
+        output.note(f"Scored {output.counted(done, 'candidate')}")
 
 
 def _score(opened: Study, given: str | None) -> Score:

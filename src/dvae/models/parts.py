@@ -28,7 +28,7 @@ from dvae.errors import ConfigError
 from dvae.models.features import NodeFeatures
 from dvae.models.kernels.gru import GruUpdate
 from dvae.tasks import ModelHints, Task
-from dvae.tasks.rules import DecodingRules
+from dvae.tasks.rules import DecodingRules, GrowthRules
 
 T = TypeVar("T")
 
@@ -61,7 +61,7 @@ class Sampling:
 
     greedy: bool = False
     copies: int = 1  # independent decodings of each latent
-    rules: DecodingRules | None = None
+    rules: DecodingRules | GrowthRules | None = None
     generator: torch.Generator | None = None
 
 

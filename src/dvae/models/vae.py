@@ -16,7 +16,9 @@ from dvae.models.config import ModelConfig
 from dvae.models.kernels.aligned import AlignedLinear, real_size
 from dvae.models.parts import Decoder, Encoder, Prepares, Sampling, has_static_shapes
 from dvae.tasks import Task
+from dvae.tasks.rules import GrowthRules
 
+ATTEMPTS = 20  # at a graph that obeys the rules, after the first
 ENCODE_AT_ONCE = {"cpu": 1024, "cuda": 16384}
 
 
@@ -126,7 +128,11 @@ class VAE(nn.Module):
         seed: int | None = None,
         valid: bool = False,
     ) -> list[Dag]:
-        """`copies` DAGs for each latent; with `valid`, only DAGs that obey the task's rules can come out."""
+        """`copies` DAGs for each latent; with `valid`, decisions keep to the task's rules.
+
+        Where rules look at whole graphs (`GrowthRules`), graphs that came out invalid are decoded again, some times;
+        rules that contradict each other cannot be kept, so `task.valid` has the last word.
+        """
         batch = self.decode_batch(latents, greedy=greedy, copies=copies, seed=seed, valid=valid)
         return self.task.unbatch(batch)
 
@@ -156,11 +162,34 @@ class VAE(nn.Module):
                 generator.seed()
             else:
                 generator.manual_seed(seed)
+        if not len(latents):
+            return self.task.batch([]).to(self.device)
         rules = self.task.rules if valid else None
-        sampling = Sampling(greedy=greedy, copies=copies, rules=rules, generator=generator)
-        size = max(self.decoder.rows_at_once(self.device) // copies, 64)
-        parts = [self.decoder.sample(part, sampling) for part in latents.split(size)] if len(latents) else []
-        return DagBatch.cat(parts) if parts else self.task.batch([]).to(self.device)
+        batch = self._drawn(latents, Sampling(greedy=greedy, copies=copies, rules=rules, generator=generator))
+        if isinstance(rules, GrowthRules):
+            again = generator or torch.Generator(self.device).manual_seed(seed or 0)
+            return self._mended(batch, latents.repeat_interleave(copies, 0), rules, again)
+        return batch
+
+    def _drawn(self, latents: Tensor, sampling: Sampling) -> DagBatch:
+        size = max(self.decoder.rows_at_once(self.device) // sampling.copies, 64)
+        return DagBatch.cat([self.decoder.sample(part, sampling) for part in latents.split(size)])
+
+    def _mended(
+        self, batch: DagBatch, latents: Tensor, rules: GrowthRules, generator: torch.Generator
+    ) -> DagBatch:  # fmt: skip
+        """The graphs, invalid ones drawn again until they are valid or the attempts are used up."""
+        types, adjacency, num_nodes = batch.types.clone(), batch.adjacency.clone(), batch.num_nodes.clone()
+        broken = (~self.task.valid(batch)).nonzero().squeeze(1)
+        for attempt in range(1, ATTEMPTS + 1):
+            if not len(broken):
+                break
+            drawn = self._drawn(latents[broken], Sampling(rules=rules.cautious(attempt), generator=generator))
+            valid = self.task.valid(drawn)
+            mended, good = broken[valid], drawn.select(valid)
+            types[mended], adjacency[mended], num_nodes[mended] = good.types, good.adjacency, good.num_nodes
+            broken = broken[~valid]
+        return DagBatch(types, adjacency, num_nodes)
 
     def sample(self, count: int, *, seed: int | None = None, greedy: bool = False, valid: bool = False) -> list[Dag]:
         """DAGs from the prior, moved to where the training data lie."""

@@ -15,12 +15,13 @@ from dvae.errors import FormatError, TaskError
 from dvae.tasks.base import ModelHints, Task, well_formed
 from dvae.tasks.ends import add_virtual_ends, drop_virtual_ends
 from dvae.tasks.graph_rules import GraphRules
-from dvae.tasks.rules import ConnectedRules
+from dvae.tasks.growth import GraphGrowth
+from dvae.tasks.rules import ConnectedRules, DecodingRules, GrowthRules
 from dvae.tasks.vocabulary import END_INDEX, END_LABEL, START_INDEX, START_LABEL, Vocabulary
 
 FILE_PREFIX = "file:"
 RULES_MARK = "?rules="
-INFERRED, STRICT, NO_RULES = "inferred", "strict", "none"
+RULE_WORDS = (INFERRED, STRICT, NO_RULES) = ("inferred", "strict", "none")
 
 
 class GenericTask(Task):
@@ -30,7 +31,7 @@ class GenericTask(Task):
     other node has; likewise the sink. Otherwise every DAG of the task gets a virtual one.
     """
 
-    rules = ConnectedRules()
+    rules: DecodingRules | GrowthRules = ConnectedRules()
 
     def __init__(
         self, name: str, labels: Sequence[Label], max_nodes: int, *, virtual_start: bool, virtual_end: bool,
@@ -43,6 +44,11 @@ class GenericTask(Task):
         self.virtual_end = virtual_end
         self.sampled_end_edges = sampled_end_edges
         self.graph_rules = graph_rules or GraphRules()
+        if self.graph_rules != GraphRules():
+            self.rules = GraphGrowth.of(
+                self.graph_rules, self.vocabulary, max_nodes, virtual_start=virtual_start, virtual_end=virtual_end,
+                end_chooses=sampled_end_edges,
+            )  # fmt: skip
         self.hints = ModelHints(end_edges="sampled" if sampled_end_edges else "loose-ends", node_order="canonical")
 
     @classmethod

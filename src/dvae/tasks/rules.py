@@ -7,12 +7,31 @@ graph valid by construction.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
 from dvae.tasks.vocabulary import END_INDEX, START_INDEX
+
+
+class PartialGraphs(NamedTuple):
+    """Graphs under construction, all with the same number of nodes so far."""
+
+    types: Tensor  # row node
+    adjacency: Tensor  # row source target, bool
+
+
+class EdgeRule(NamedTuple):
+    """What is known of one edge before it is chosen."""
+
+    allowed: Tensor | None  # row, bool; None: everywhere
+    required: Tensor  # row, bool
+
+    def applied(self, drawn: Tensor, row_of: Tensor | slice = slice(None)) -> Tensor:
+        """The edges that come of drawn ones; `row_of` maps those to the rows of the rule."""
+        kept = drawn if self.allowed is None else drawn & self.allowed[row_of]
+        return kept | self.required[row_of]
 
 
 class DecodingRules(Protocol):
@@ -25,6 +44,49 @@ class DecodingRules(Protocol):
     def required_edge(self, source: int, target: int, has_predecessor: Tensor) -> Tensor:
         """Where the edge source -> target must be there; asked from source = target - 1 down to 0."""  # batch
         ...
+
+
+@runtime_checkable
+class GrowthRules(Protocol):
+    """Rules that look at the partial graphs, too. They may miss what only later nodes show: the result is checked."""
+
+    def next_types(self, graphs: PartialGraphs, num_types: int) -> Tensor:
+        """Which types the next node may have."""  # row type, bool
+        ...
+
+    def next_edge(self, graphs: PartialGraphs, source: int) -> EdgeRule:
+        """About the edge from `source` to the last node of `graphs`; asked from its neighbour down to 0.
+
+        Edges from nodes after `source` are chosen; what the adjacency says of the others means nothing yet.
+        """
+        ...
+
+    def cautious(self, attempt: int) -> GrowthRules:
+        """The rules for another attempt at graphs that came out invalid."""
+        ...
+
+
+@dataclass(frozen=True)
+class PlainRules:
+    """`DecodingRules` asked as `GrowthRules` are; they always give valid graphs, so nothing is attempted twice."""
+
+    rules: DecodingRules
+
+    def next_types(self, graphs: PartialGraphs, num_types: int) -> Tensor:
+        return self.rules.allowed_types(graphs.types, num_types)
+
+    def next_edge(self, graphs: PartialGraphs, source: int) -> EdgeRule:
+        target = graphs.types.shape[1] - 1
+        has_predecessor = graphs.adjacency[:, source + 1 : target, target].any(1)
+        return EdgeRule(None, self.rules.required_edge(source, target, has_predecessor))
+
+    def cautious(self, attempt: int) -> PlainRules:
+        return self
+
+
+def as_growth_rules(rules: DecodingRules | GrowthRules) -> GrowthRules:
+    """Rules of either kind, as decoders ask them."""
+    return rules if isinstance(rules, GrowthRules) else PlainRules(rules)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from dvae.models.parts import Sampling
-from dvae.tasks.rules import DecodingRules
+from dvae.tasks.rules import GrowthRules, PartialGraphs
 from dvae.tasks.vocabulary import END_INDEX
 
 EndEdges = Literal["loose-ends", "sampled"]
@@ -35,12 +35,12 @@ def draw_edges(scores: Tensor, sampling: Sampling) -> Tensor:
     return scores > 0 if sampling.greedy else uniform(scores, sampling) < scores.sigmoid()
 
 
-def add_required(adjacency: Tensor, growing: Tensor, rules: DecodingRules, position: int) -> None:
-    """Adds the edges into `position` that the task demands; asked from the nearest node down, as rules expect."""
-    fed = torch.zeros_like(growing)
+def obey(types: Tensor, adjacency: Tensor, growing: Tensor, rules: GrowthRules, position: int) -> None:
+    """Changes the edges into `position` to what the task allows and demands; asked from the nearest node down."""
+    graphs = PartialGraphs(types[:, : position + 1], adjacency[:, : position + 1, : position + 1])
     for source in reversed(range(position)):
-        adjacency[:, source, position] |= rules.required_edge(source, position, fed) & growing
-        fed = fed | adjacency[:, source, position]
+        drawn = adjacency[:, source, position]
+        adjacency[:, source, position] = rules.next_edge(graphs, source).applied(drawn) & growing
 
 
 def finish(types: Tensor, adjacency: Tensor, num_nodes: Tensor, position: int) -> None:

@@ -13,6 +13,7 @@ from dvae.models.decoders.sampler import GraphRows, Sampler
 from dvae.models.kernels.precision import linear
 from dvae.models.kernels.shares import family_signature, share_equal
 from dvae.models.parts import Sampling
+from dvae.tasks.rules import PartialGraphs
 
 if TYPE_CHECKING:
     from dvae.models.decoders.dvae import DvaeDecoder
@@ -82,9 +83,9 @@ class DvaeSampler(Sampler[DvaeRows]):
                 wide += rows.context
             scores = wide.relu_() @ decoder.edge_second.weight[0] + decoder.edge_second.bias
             edge = draw_edges(scores[rows.row_of], sampling)
-            if sampling.rules is not None:
-                connected = rows.adjacency[:, source + 1 : position, position].any(1)
-                edge |= sampling.rules.required_edge(source, position, connected)[rows.row_of]
+            if self.rules is not None:
+                graphs = PartialGraphs(rows.types[:, : position + 1], rows.adjacency[:, : position + 1, : position + 1])
+                edge = self.rules.next_edge(graphs, source).applied(edge, rows.row_of)
             edge &= rows.growing[rows.row_of]
             edge_rows = rows.branch(edge.to(torch.int64)).bool()
             rows.adjacency[:, source, position] = edge_rows

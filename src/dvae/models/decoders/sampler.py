@@ -13,9 +13,10 @@ import torch
 from torch import Tensor
 
 from dvae.dag import DagBatch
-from dvae.models.decoders.decisions import EndEdges, add_required, choose, finish
+from dvae.models.decoders.decisions import EndEdges, choose, finish, obey
 from dvae.models.decoders.rows import Rows, RowTensor
 from dvae.models.parts import Sampling
+from dvae.tasks.rules import PartialGraphs, as_growth_rules
 from dvae.tasks.vocabulary import END_INDEX, START_INDEX
 
 BUDGET_BYTES = {"cpu": 1 << 25, "cuda": 1 << 33}  # of the working tensors of one call of `sample`
@@ -49,10 +50,11 @@ R = TypeVar("R", bound=GraphRows)
 class Sampler(ABC, Generic[R]):
     """One run of a generative process. A decoder's sampler keeps what it knows of its graphs in `rows`."""
 
-    obeys_edge_rules: ClassVar[bool] = False  # whether `write_edges` itself adds the edges that a task demands
+    obeys_edge_rules: ClassVar[bool] = False  # whether `write_edges` itself keeps to what a task allows and demands
 
     def __init__(self, rows: R, max_nodes: int, sampling: Sampling, end_edges: EndEdges) -> None:
         self.rows, self.max_nodes, self.sampling, self.end_edges = rows, max_nodes, sampling, end_edges
+        self.rules = None if sampling.rules is None else as_growth_rules(sampling.rules)
 
     @abstractmethod
     def type_scores(self, position: int) -> Tensor:
@@ -80,8 +82,8 @@ class Sampler(ABC, Generic[R]):
             rows.growing = unfinished if end_chooses else unfinished & ~ending
             if end_chooses or position < self.max_nodes - 1:
                 self.write_edges(position)
-                if self.sampling.rules is not None and not self.obeys_edge_rules:
-                    add_required(rows.adjacency, rows.growing, self.sampling.rules, position)
+                if self.rules is not None and not self.obeys_edge_rules:
+                    obey(rows.types, rows.adjacency, rows.growing, self.rules, position)
             finish(rows.types, rows.adjacency, rows.num_nodes, position)
         return DagBatch(rows.types, rows.adjacency, rows.num_nodes).select(rows.row_of)
 
@@ -93,8 +95,10 @@ class Sampler(ABC, Generic[R]):
         scores = self.type_scores(position)
         if is_last:
             return torch.full_like(rows.num_nodes, END_INDEX)
-        if sampling.rules is not None:
-            allowed = sampling.rules.allowed_types(rows.types[:, :position], scores.shape[1])
+        if self.rules is not None:
+            graphs = PartialGraphs(rows.types[:, :position], rows.adjacency[:, :position, :position])
+            allowed = self.rules.next_types(graphs, scores.shape[1])
+            allowed[:, END_INDEX] |= ~allowed.any(1)  # a graph that cannot go on ends
             scores = scores.masked_fill(~allowed, -torch.inf)
         choice = choose(scores, sampling, rows.row_of)
         choice = torch.where((rows.num_nodes > 0)[rows.row_of], END_INDEX, choice)

@@ -1,9 +1,10 @@
-"""How answers look: JSON and DAGs on standard output, tables for people, remarks on standard error."""
+"""How results look: JSON and DAGs on standard output, tables for people, notes on standard error."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +13,12 @@ from dvae.errors import ConfigError
 from dvae.files import finite
 
 if TYPE_CHECKING:
-    from dvae.dag import Dag, ScoredDag
+    from dvae.dag import Dag, DagBatch, ScoredDag
+    from dvae.tasks import Task
 
-MOST_DRAWN = 64  # more than these no one can see in one picture
+MAX_DRAWN = 64  # more than these no one can see in one picture
+MAX_EXPLAINED = 1000  # invalid DAGs are asked for the rule they break
+MAX_REASONS = 3  # told to a person
 DAG_ENDINGS = (".jsonl", ".jsonl.gz")
 PICTURE_ENDINGS = (".svg", ".png")
 
@@ -24,7 +28,7 @@ def print_json(answer: object) -> None:
     print(json.dumps(finite(answer), indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def remark(sentence: str) -> None:
+def note(sentence: str) -> None:
     """A word to the person at the terminal, which no program reads."""
     print(sentence, file=sys.stderr)
 
@@ -77,25 +81,37 @@ def check_folder(path: Path) -> None:
         raise ConfigError(f"{path} is a file; results need a folder")
 
 
-def remark_note(note: str) -> None:
+def print_note(text: str) -> None:
     """What must be said beside numbers, if anything."""
-    if note:
-        remark(f"Note: {note}.")
+    if text:
+        note(f"Note: {text}.")
 
 
-def give_dags(
-    dags: Sequence[Dag], valid: Sequence[bool], out: Path | None, picture: Path | None, as_json: bool
-) -> None:
+def broken_rules(task: Task, dags: Sequence[Dag]) -> dict[str, tuple[int, str]]:
+    """How many of these invalid DAGs break which rule first, and how the first of them does, most frequent first."""
+    counts: Counter[str] = Counter()
+    example: dict[str, str] = {}
+    for dag in dags[:MAX_EXPLAINED]:
+        rule, _, detail = (task.why_invalid(dag) or f"it breaks the rules of {task.name}").partition(": ")
+        counts[rule] += 1
+        example.setdefault(rule, detail)
+    return {rule: (count, example[rule]) for rule, count in counts.most_common()}
+
+
+def print_dags(task: Task, batch: DagBatch, out: Path | None, picture: Path | None, as_json: bool) -> None:
     """DAGs as an answer: to a file, as JSON, or a line each on standard output; and perhaps as a picture."""
     from dvae.dag import to_plain, write_jsonl
     from dvae.dag.jsonl import format_line
 
+    dags, valid = task.unbatch(batch), task.valid(batch).tolist()
+    broken = broken_rules(task, [dag for dag, good in zip(dags, valid, strict=True) if not good])
     if picture is not None:
         draw_dags(picture, dags)
     if out is not None:
         write_jsonl(out, dags)
     if as_json:
         answer: dict[str, object] = {"count": len(dags), "valid": sum(valid)}
+        answer["broken_rules"] = {rule: count for rule, (count, _) in broken.items()}
         if out is None:
             answer["dags"] = [to_plain(dag) for dag in dags]
         else:
@@ -107,16 +123,18 @@ def give_dags(
     if out is None:
         for dag in dags:
             print(format_line(dag))
-    remark(f"{counted(len(dags), 'DAG')}, {sum(valid):,} valid" + (f", in {out}" if out else ""))
+    note(f"{counted(len(dags), 'DAG')}, {sum(valid):,} valid" + (f", in {out}" if out else ""))
+    for rule, (count, detail) in list(broken.items())[:MAX_REASONS]:
+        note(f"  not valid: {counted(count, 'DAG')}, {rule}" + (f" (the first: {detail})" if detail else ""))
 
 
 def draw_dags(picture: Path, dags: Sequence[Dag], titles: Sequence[str] | None = None) -> None:
     from dvae.figures import save_dags
 
-    shown = list(dags)[:MOST_DRAWN]
-    save_dags(picture, shown, titles=None if titles is None else list(titles)[:MOST_DRAWN])
-    note = f"the first {MOST_DRAWN} of {len(dags):,} DAGs" if len(dags) > len(shown) else counted(len(dags), "DAG")
-    remark(f"drew {note} to {picture}")
+    shown = list(dags)[:MAX_DRAWN]
+    save_dags(picture, shown, titles=None if titles is None else list(titles)[:MAX_DRAWN])
+    drawn = f"the first {MAX_DRAWN} of {len(dags):,} DAGs" if len(dags) > len(shown) else counted(len(dags), "DAG")
+    note(f"drew {drawn} to {picture}")
 
 
 def score_titles(items: Sequence[ScoredDag]) -> list[str] | None:
