@@ -174,9 +174,9 @@ class TestPyg:
                 from_pyg(data, labels)
 
 
-def test_without_torch_geometric_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_torch_geometric_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch_geometric.data", None)
-    with pytest.raises(MissingError, match=r"pip install 'dvae\[pyg\]'"):
+    with pytest.raises(MissingError, match=r"torch-geometric: pip install 'torch-geometric"):
         to_pyg(CHAIN, CHAIN.types)
 
 
