@@ -27,7 +27,7 @@ PARTS_OF = {
     "graphrnn": {"edge_width"},
     "dvae-fast": {"aggregation", "bidirectional", "readout", "edge_width"},
     "dagnn": {"layers", "bidirectional", "aggregation", "edge_width"},
-    "pace": {"layers", "attention_width", "dropout", "edge_width"},
+    "pace": {"layers", "attention_width", "dropout", "edge_width", "node_order"},
     "svae+dvae": {"aggregation", "edge_width"},
 }
 

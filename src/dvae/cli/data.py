@@ -54,8 +54,7 @@ def data(
 
     output.check_outputs(out, None)
     path = Path(name) if inputs.is_file_name(name) else None
-    named = inputs.with_rules(name, rules)
-    space = inputs.get_task(named) if path is None else inputs.task_of_file(path, task, rules)
+    space = _space(name, path, task, rules)
     if sample is not None:
         batch = space.sample_batch(sample, seed)
         output.print_dags(space, batch, out, None, json)
@@ -73,6 +72,12 @@ def data(
         output.print_json(facts)
     else:
         output.print_table([*_rows(facts), *_rule_rows(space)], title=f"{whole.name}")
+
+
+def _space(name: str, path: Path | None, task: str | None, rules: str | None) -> Task:
+    if path is None:
+        return inputs.get_task(inputs.with_rules(name, rules))
+    return inputs.task_of_file(path, task, rules)
 
 
 def _fetch(name: str, what: str | None, as_json: bool) -> None:
