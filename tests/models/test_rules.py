@@ -130,12 +130,11 @@ def refused(task: GenericTask, dags: list[Dag]) -> Iterator[tuple[int, object]]:
             allowed = rules.next_types(graphs, task.num_types).gather(1, types[:, position, None])[:, 0]
             yield from ((position, dags[i]) for i in (there & ~allowed).nonzero())
         asked = there if task.sampled_end_edges else there & (types[:, position] != 1)
+        rule = rules.next_edges(PartialGraphs(types[:, : position + 1], adjacency[:, : position + 1, : position + 1]))
+        edges = adjacency[:, :position, position]
         for source in reversed(range(position)):
-            graphs = PartialGraphs(types[:, : position + 1], adjacency[:, : position + 1, : position + 1])
-            edge = adjacency[:, source, position]
-            yield from (
-                (position, dags[i]) for i in (asked & (rules.next_edge(graphs, source).applied(edge) != edge)).nonzero()
-            )
+            other = rule(source, edges).applied(edges[:, source]) != edges[:, source]
+            yield from ((position, dags[i]) for i in (asked & other).nonzero())
 
 
 RULES = {

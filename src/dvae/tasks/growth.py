@@ -16,7 +16,7 @@ from torch import Tensor
 
 from dvae.tasks.graph_rules import GraphRules
 from dvae.tasks.rule_tables import UNLIMITED, RuleTables, tables_on
-from dvae.tasks.rules import EdgeRule, PartialGraphs
+from dvae.tasks.rules import EdgeRule, EdgeRules, PartialGraphs
 from dvae.tasks.vocabulary import END_INDEX, START_INDEX, Vocabulary
 
 
@@ -29,7 +29,7 @@ class Standing(NamedTuple):
     loose: Tensor  # row node, bool: whether it owes nothing, but would go to the end node (or be a sink)
     horizon: Tensor  # row node: the fewest nodes to come that settle what it owes
     debts: Tensor  # row node: what it adds to the ends that must meet
-    piece: Tensor | None  # row node piece, bool: where it matters, the pieces of the graph
+    piece: Tensor | None  # row node: where it matters, the first node of the piece it is in
 
 
 class Claim(NamedTuple):
@@ -98,35 +98,37 @@ class GraphGrowth:
         stuck = ~allowed.any(1, keepdim=True)
         return torch.where(stuck, fed, allowed)
 
-    def next_edge(self, graphs: PartialGraphs, source: int) -> EdgeRule:
-        position = graphs.types.shape[1] - 1
-        tables = tables_on(self.tables, graphs.types.device)
+    def next_edges(self, graphs: PartialGraphs) -> EdgeRules:
+        tables, position = tables_on(self.tables, graphs.types.device), graphs.types.shape[1] - 1
         kind, before = graphs.types[:, position], graphs.types[:, :position]
-        place = torch.arange(position, device=kind.device)
-        chosen = graphs.adjacency[:, :position, position] & (place > source)
-        if self.virtual_start and source == 0:
-            return EdgeRule(None, ~chosen.any(1))
-        ending = kind == END_INDEX
         standing = self._standing(PartialGraphs(before, graphs.adjacency[:, :position, :position]), tables)
+        ending = kind == END_INDEX
         room = torch.where(ending[:, None], standing.room, standing.inner_room)
         takable = tables.pair[before, kind[:, None]] & (room > 0)
-        chosen &= place >= int(self.virtual_start)
-        open_ = takable & (place <= source)
-        free = tables.max_in[kind] - chosen.sum(1)
-        allowed, required = takable[:, source] & (free > 0), torch.zeros_like(ending)
-        for claim in self._claims(standing, kind, position, tables):
-            useful = open_ & claim.useful
-            missing = claim.needed - (chosen & claim.useful).sum(1)
-            required |= useful[:, source] & (useful.sum(1) <= missing)
-            allowed &= useful[:, source] | (missing < free)
-        if standing.piece is not None:
-            required |= self._joins(standing, open_, chosen, source, position)
-        kept = self._keeps_enough(standing, chosen, kind, source, position, tables)
-        required &= takable[:, source] & (free > 0)
-        allowed = (allowed & kept) | required
-        if self.virtual_end:
-            allowed, required = allowed | ending, required & ~ending
-        return EdgeRule(allowed, required)
+        claims = self._claims(standing, kind, position, tables)
+        most, place = tables.max_in[kind], torch.arange(position, device=kind.device)
+
+        def rule(source: int, edges: Tensor) -> EdgeRule:
+            chosen = edges & (place > source)
+            if self.virtual_start and source == 0:
+                return EdgeRule(None, ~chosen.any(1))
+            open_, free = takable & (place <= source), most - chosen.sum(1)
+            possible = takable[:, source] & (free > 0)
+            allowed, required = possible, torch.zeros_like(ending)
+            for claim in claims:
+                useful = open_ & claim.useful
+                missing = claim.needed - (chosen & claim.useful).sum(1)
+                required = required | (useful[:, source] & (useful.sum(1) <= missing))
+                allowed = allowed & (useful[:, source] | (missing < free))
+            if standing.piece is not None:
+                required = required | self._joins(standing.piece, open_, chosen, source, position)
+            required = required & possible
+            allowed = allowed & self._keeps_enough(standing, chosen, kind, source, position, tables) | required
+            if self.virtual_end:
+                allowed, required = allowed | ending, required & ~ending
+            return EdgeRule(allowed, required)
+
+        return rule
 
     def _left(self, position: int) -> int:
         """How many inner nodes may still come, that at `position` included."""
@@ -159,7 +161,7 @@ class GraphGrowth:
         horizon = torch.where(owed > 0, torch.maximum(owed, tables.beyond[types]), 0)
         debts = owed if self.capacity >= UNLIMITED else torch.maximum(owed, loose.long())
         room, inner_room = ((limit[types] - out).clamp(min=0) * real for limit in (tables.max_out, tables.inner_room))
-        piece = _pieces(graphs.adjacency & real[:, :, None], real) if self.joins else None
+        piece = pieces_of(graphs.adjacency & real[:, :, None]) if self.joins else None
         return Standing(room, inner_room, owed, loose, horizon, debts, piece)
 
     def _may_end(self, graphs: PartialGraphs, standing: Standing, tables: RuleTables) -> Tensor:
@@ -171,7 +173,7 @@ class GraphGrowth:
             joinable = tables.pair[graphs.types, END_INDEX] & (standing.room > 0)
             ends &= (joinable.sum(1) if self.end_chooses else loose) >= int(self.tables.min_in[END_INDEX])
         if standing.piece is not None:
-            ends &= standing.piece.any(1).sum(1) <= 1
+            ends &= self._pieces(standing.piece) <= 1
         return ends
 
     def _after(self, standing: Standing, position: int, tables: RuleTables) -> Tensor:
@@ -198,8 +200,9 @@ class GraphGrowth:
             if self.single_source:
                 good &= standing.inner_room.sum(1)[:, None] - needed + tables.inner_room > 0
         if standing.piece is not None:
-            reached = (takable.mT.float() @ standing.piece.float() > 0).sum(2)  # row type
-            pieces = standing.piece.any(1).sum(1)[:, None]
+            index = standing.piece[..., None].expand_as(takable)
+            reached = (torch.zeros_like(index).scatter_add(1, index, takable.long()) > 0).sum(1)  # row type
+            pieces = self._pieces(standing.piece)[:, None]
             good &= pieces - after * (self._widest(tables) - 1) <= torch.minimum(reached, room)
         return good
 
@@ -233,18 +236,19 @@ class GraphGrowth:
             Claim(standing.debts > 0, share),
         ]
 
-    def _joins(self, standing: Standing, open_: Tensor, chosen: Tensor, source: int, position: int) -> Tensor:
+    def _joins(self, piece: Tensor, open_: Tensor, chosen: Tensor, source: int, position: int) -> Tensor:
         """Where `source` is the last chance to join a piece that must be joined now."""  # row
-        assert standing.piece is not None
-        piece, tables = standing.piece.float(), self.tables
-        joined = (chosen[:, None].float() @ piece)[:, 0] > 0  # row piece
-        options = (open_[:, None].float() @ piece)[:, 0]
+        joined, options = (torch.zeros_like(piece).scatter_add(1, piece, some.long()) for some in (chosen, open_))
         after = max(self._left(position) - 1 - self.reserve, 0)
-        missing = standing.piece.any(1).sum(1) - after * (self._widest(tables) - 1) - joined.sum(1)
-        reachable = ((options > 0) & ~joined).sum(1)
-        own = standing.piece[:, source].long().argmax(1, keepdim=True)
-        last = open_[:, source] & (options.gather(1, own)[:, 0] == 1) & ~joined.gather(1, own)[:, 0]
+        missing = self._pieces(piece) - after * (self._widest(self.tables) - 1) - (joined > 0).sum(1)
+        reachable = ((options > 0) & (joined == 0)).sum(1)
+        own = piece[:, source, None]
+        last = open_[:, source] & (options.gather(1, own)[:, 0] == 1) & (joined.gather(1, own)[:, 0] == 0)
         return last & (reachable <= missing)
+
+    def _pieces(self, piece: Tensor) -> Tensor:
+        """How many pieces there are; a virtual start is none."""  # row
+        return (piece == torch.arange(piece.shape[1], device=piece.device)).sum(1) - int(self.virtual_start)
 
     def _keeps_enough(
         self, standing: Standing, chosen: Tensor, kind: Tensor, source: int, position: int, tables: RuleTables
@@ -261,11 +265,16 @@ class GraphGrowth:
         return kept | ending
 
 
-def _pieces(adjacency: Tensor, real: Tensor) -> Tensor:
-    """Which piece each node is in, edges taken without their direction; pieces are named by their first node."""
-    count = real.shape[1]
-    reach = (adjacency | adjacency.mT | torch.eye(count, dtype=torch.bool, device=real.device)).float()
-    for _ in range(max(count - 1, 1).bit_length()):
-        reach = (reach @ reach > 0).float()
-    first = reach.argmax(2)
-    return (first[..., None] == torch.arange(count, device=real.device)) & real[..., None]
+def pieces_of(adjacency: Tensor) -> Tensor:
+    """The first node of the piece that each node is in, edges taken without their direction."""  # row node
+    rows, source, target = adjacency.nonzero(as_tuple=True)
+    count = adjacency.shape[1]
+    ends = torch.cat([rows * count + source, rows * count + target])
+    piece = torch.arange(count, device=adjacency.device).repeat(len(adjacency), 1)
+    while True:
+        least = torch.minimum(piece[rows, source], piece[rows, target]).repeat(2)
+        lower = piece.flatten().scatter_reduce(0, ends, least, "amin").view_as(piece)
+        lower = lower.gather(1, lower)
+        if torch.equal(lower, piece):
+            return piece
+        piece = lower

@@ -6,6 +6,7 @@ graph valid by construction.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -34,6 +35,10 @@ class EdgeRule(NamedTuple):
         return kept | self.required[row_of]
 
 
+EdgeRules = Callable[[int, Tensor], EdgeRule]
+"""The rule for the edge from a source, given those chosen from the nodes after it (row source); nearest first."""
+
+
 class DecodingRules(Protocol):
     """Answers about the next decision. `types` holds the types of nodes 0..position-1."""
 
@@ -54,11 +59,8 @@ class GrowthRules(Protocol):
         """Which types the next node may have."""  # row type, bool
         ...
 
-    def next_edge(self, graphs: PartialGraphs, source: int) -> EdgeRule:
-        """About the edge from `source` to the last node of `graphs`; asked from its neighbour down to 0.
-
-        Edges from nodes after `source` are chosen; what the adjacency says of the others means nothing yet.
-        """
+    def next_edges(self, graphs: PartialGraphs) -> EdgeRules:
+        """About the edges into the last node of `graphs`, of which the adjacency says nothing yet."""
         ...
 
     def cautious(self, attempt: int) -> GrowthRules:
@@ -75,10 +77,13 @@ class PlainRules:
     def next_types(self, graphs: PartialGraphs, num_types: int) -> Tensor:
         return self.rules.allowed_types(graphs.types, num_types)
 
-    def next_edge(self, graphs: PartialGraphs, source: int) -> EdgeRule:
+    def next_edges(self, graphs: PartialGraphs) -> EdgeRules:
         target = graphs.types.shape[1] - 1
-        has_predecessor = graphs.adjacency[:, source + 1 : target, target].any(1)
-        return EdgeRule(None, self.rules.required_edge(source, target, has_predecessor))
+
+        def rule(source: int, chosen: Tensor) -> EdgeRule:
+            return EdgeRule(None, self.rules.required_edge(source, target, chosen[:, source + 1 :].any(1)))
+
+        return rule
 
     def cautious(self, attempt: int) -> PlainRules:
         return self

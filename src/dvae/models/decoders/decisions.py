@@ -35,12 +35,12 @@ def draw_edges(scores: Tensor, sampling: Sampling) -> Tensor:
     return scores > 0 if sampling.greedy else uniform(scores, sampling) < scores.sigmoid()
 
 
-def obey(types: Tensor, adjacency: Tensor, growing: Tensor, rules: GrowthRules, position: int) -> None:
-    """Changes the edges into `position` to what the task allows and demands; asked from the nearest node down."""
-    graphs = PartialGraphs(types[:, : position + 1], adjacency[:, : position + 1, : position + 1])
-    for source in reversed(range(position)):
-        drawn = adjacency[:, source, position]
-        adjacency[:, source, position] = rules.next_edge(graphs, source).applied(drawn) & growing
+def obey(graphs: PartialGraphs, growing: Tensor, rules: GrowthRules) -> None:
+    """Changes the edges into the last nodes to what the task allows and demands; asked from the nearest node down."""
+    edges = graphs.adjacency[:, :-1, -1]
+    rule = rules.next_edges(graphs)
+    for source in reversed(range(edges.shape[1])):
+        edges[:, source] = rule(source, edges).applied(edges[:, source]) & growing
 
 
 def finish(types: Tensor, adjacency: Tensor, num_nodes: Tensor, position: int) -> None:

@@ -13,7 +13,6 @@ from dvae.models.decoders.sampler import GraphRows, Sampler
 from dvae.models.kernels.precision import linear
 from dvae.models.kernels.shares import family_signature, share_equal
 from dvae.models.parts import Sampling
-from dvae.tasks.rules import PartialGraphs
 
 if TYPE_CHECKING:
     from dvae.models.decoders.dvae import DvaeDecoder
@@ -77,6 +76,7 @@ class DvaeSampler(Sampler[DvaeRows]):
         rows.incoming = rows.graph_state.new_zeros(rows.count, decoder.width)
         rows.state = self.untouched_states[types]
         rows.target = self.untouched_targets[types]
+        rule, counted = None, 0
         for source in reversed(range(position)):
             wide = rows.sources[:, source] + rows.target
             if decoder.edge_context:
@@ -84,8 +84,9 @@ class DvaeSampler(Sampler[DvaeRows]):
             scores = wide.relu_() @ decoder.edge_second.weight[0] + decoder.edge_second.bias
             edge = draw_edges(scores[rows.row_of], sampling)
             if self.rules is not None:
-                graphs = PartialGraphs(rows.types[:, : position + 1], rows.adjacency[:, : position + 1, : position + 1])
-                edge = self.rules.next_edge(graphs, source).applied(edge, rows.row_of)
+                if rule is None or rows.count > counted:  # rows that split are at the end
+                    rule, counted = self.rules.next_edges(self.graphs(position + 1)), rows.count
+                edge = rule(source, rows.adjacency[:, :position, position]).applied(edge, rows.row_of)
             edge &= rows.growing[rows.row_of]
             edge_rows = rows.branch(edge.to(torch.int64)).bool()
             rows.adjacency[:, source, position] = edge_rows

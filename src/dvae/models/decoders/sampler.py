@@ -83,9 +83,13 @@ class Sampler(ABC, Generic[R]):
             if end_chooses or position < self.max_nodes - 1:
                 self.write_edges(position)
                 if self.rules is not None and not self.obeys_edge_rules:
-                    obey(rows.types, rows.adjacency, rows.growing, self.rules, position)
+                    obey(self.graphs(position + 1), rows.growing, self.rules)
             finish(rows.types, rows.adjacency, rows.num_nodes, position)
         return DagBatch(rows.types, rows.adjacency, rows.num_nodes).select(rows.row_of)
+
+    def graphs(self, nodes: int) -> PartialGraphs:
+        """The first nodes of all rows, as rules look at them."""
+        return PartialGraphs(self.rows.types[:, :nodes], self.rows.adjacency[:, :nodes, :nodes])
 
     def _choose_types(self, position: int) -> Tensor:
         """The type of the next node of every row, after branching; finished rows get the end type."""
@@ -96,8 +100,7 @@ class Sampler(ABC, Generic[R]):
         if is_last:
             return torch.full_like(rows.num_nodes, END_INDEX)
         if self.rules is not None:
-            graphs = PartialGraphs(rows.types[:, :position], rows.adjacency[:, :position, :position])
-            allowed = self.rules.next_types(graphs, scores.shape[1])
+            allowed = self.rules.next_types(self.graphs(position), scores.shape[1])
             allowed[:, END_INDEX] |= ~allowed.any(1)  # a graph that cannot go on ends
             scores = scores.masked_fill(~allowed, -torch.inf)
         choice = choose(scores, sampling, rows.row_of)
