@@ -15,7 +15,6 @@ from dvae.errors import ConfigError
 if TYPE_CHECKING:
     from dvae.dag import Dataset
     from dvae.tasks import Task
-    from dvae.tasks.graph_rules import GraphRules
 
 FETCH = "fetch"
 MAX_TYPES = 12  # shown in the table; JSON has all
@@ -98,7 +97,7 @@ def _fetch(name: str, what: str | None, as_json: bool) -> None:
 def _facts(whole: Dataset, task: Task) -> dict[str, object]:
     from dvae.tasks.vocabulary import END_LABEL, START_LABEL
 
-    dags, rules = whole.everything.dags, _rules_of(task)
+    dags, rules = whole.everything.dags, task.graph_rules
     scores = [score for score in whole.everything.scores if score is not None]
     labels = Counter(label for dag in dags for label in dag.types)
     return {
@@ -123,14 +122,8 @@ def _facts(whole: Dataset, task: Task) -> dict[str, object]:
     }
 
 
-def _rules_of(task: Task) -> GraphRules | None:
-    from dvae.tasks import GenericTask
-
-    return task.graph_rules if isinstance(task, GenericTask) else None
-
-
 def _rule_rows(task: Task) -> list[tuple[str, str]]:
-    rules = _rules_of(task)
+    rules = task.graph_rules
     if rules is None:
         return []
     said = [f"{rule}: {what}" for rule, what in rules.rows()] or ["none"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from dvae.cli import inputs, nas_demo, options, output
+from dvae.cli import nas_demo, options, output
 from dvae.errors import ConfigError, FormatError, TaskError
 
 if TYPE_CHECKING:
@@ -376,8 +376,8 @@ def _meter(
 def _depth(space: str) -> int:
     from dvae.tasks import EnasTask
 
-    task = inputs.get_task(space)
-    if not isinstance(task, EnasTask):
+    task = EnasTask.from_name(space)
+    if task is None:
         raise TaskError(f"{space} is no space of networks: give enas6, enas12, or another depth")
     return task.layers
 

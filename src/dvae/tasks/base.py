@@ -19,6 +19,7 @@ from dvae.dag import Dag, DagBatch, DagSet, Dataset, DataSource, ScoredDag, from
 from dvae.dag.dataset import TRAIN_SHARE
 from dvae.dag.jsonl import format_line, parse_line
 from dvae.errors import DagError, FormatError, MisfitError, TaskError
+from dvae.tasks.graph_rules import GraphRules
 from dvae.tasks.rules import DecodingRules, GrowthRules
 from dvae.tasks.vocabulary import END_INDEX, START_INDEX, Vocabulary
 
@@ -72,6 +73,7 @@ class Task(ABC):
     max_nodes: int  # of a model's DAG, start and end node counted
     hints: ModelHints = ModelHints()
     rules: DecodingRules | GrowthRules
+    graph_rules: GraphRules | None = None  # of a user's own DAGs, which are written or inferred
     look: Look = Look()
     notation: ClassVar[str] = "a JSONL line or DOT"  # what `parse` reads, in words
     preset: Literal["auto", "paper"] = "auto"  # settings that training takes where none are given

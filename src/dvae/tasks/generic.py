@@ -43,7 +43,7 @@ class GenericTask(Task):
         self.virtual_start = virtual_start
         self.virtual_end = virtual_end
         self.sampled_end_edges = sampled_end_edges
-        self.graph_rules = graph_rules or GraphRules()
+        self.graph_rules: GraphRules = graph_rules or GraphRules()
         if self.graph_rules != GraphRules():
             self.rules = GraphGrowth.of(
                 self.graph_rules, self.vocabulary, max_nodes, virtual_start=virtual_start, virtual_end=virtual_end,

@@ -1,8 +1,8 @@
 """Mutated copies of training DAGs: a model that sees few distinct DAGs learns from them how DAGs differ.
 
 Half of the mutated graphs have some types replaced, half have one edge added or removed. What hangs loose afterwards
-is tied to the start and the end, as tasks do. Measured on 3,000 circuits (1,440 distinct), a small network without
-mutations gives back 31% of unseen circuits, with them 84% (docs/results/defaults.md).
+is tied to the start and the end, as tasks do. Of circuits that training has not seen, a model that was trained on 3,000
+others gives back 68% without mutations and 92% with them (docs/results/defaults.md).
 """
 
 from __future__ import annotations
