@@ -151,3 +151,12 @@ def test_the_spec_makes_an_equal_task() -> None:
     again = from_spec(to_spec(TASK))
     assert isinstance(again, BayesNetTask)
     assert (again.name, again.variables, again.max_nodes) == ("small", ("A", "B", "C"), 5)
+
+
+@pytest.mark.parametrize("variables", ["A,B", "A,B,C"])
+def test_few_variables_have_more_than_one_network(variables: str) -> None:
+    """bnlearn's probability of an edge, 2 / (k - 1), is 1 or more for them."""
+    task = get(f"bn:{variables}")
+    assert len(set(task.keys_of(task.sample(100, seed=0)))) == 2 ** (
+        len(task.variables) * (len(task.variables) - 1) // 2
+    )

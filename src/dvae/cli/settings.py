@@ -28,6 +28,7 @@ def settings(
         "training.": TrainingConfig,
     }
     rows = [(prefix + each.name, each) for prefix, cls in tables.items() for each in described(cls)]
+    rows = [(name, each._replace(default=model) if name == "model.name" else each) for name, each in rows]
     if json:
         output.print_json({name: each._asdict() for name, each in rows})
         return

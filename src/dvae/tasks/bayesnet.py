@@ -226,10 +226,14 @@ class BayesNetTask(Task):
         return packed_rows(num_nodes[:, None], types, adjacency)
 
     def sample_batch(self, count: int, seed: int) -> DagBatch:
-        """Random networks in the given order: every edge with probability 2 / (k - 1), as bnlearn's sampler."""
+        """Random networks in the given order: every edge with probability 2 / (k - 1), as bnlearn's sampler.
+
+        Two or three variables would always be fully connected that way; their edges have probability one half.
+        """
         size, nodes = len(self.variables), self.max_nodes
+        probability = 2 / (size - 1) if size > 3 else 0.5
         generator = torch.Generator().manual_seed(seed)
-        edges = (torch.rand(count, size, size, generator=generator) < 2 / (size - 1)).triu(1)
+        edges = (torch.rand(count, size, size, generator=generator) < probability).triu(1)
         types = torch.cat([torch.tensor([START_INDEX]), torch.arange(2, nodes), torch.tensor([END_INDEX])])
         adjacency = torch.zeros(count, nodes, nodes, dtype=torch.bool)
         adjacency[:, 1:-1, 1:-1] = edges
