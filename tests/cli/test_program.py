@@ -10,7 +10,10 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from dvae import __version__
+from dvae.cli import output
 
 from .conftest import TINY, Call
 
@@ -77,3 +80,22 @@ def test_an_error_is_one_sentence_of_the_whole_process(tmp_path: Path) -> None:
 
 def _one_thread() -> dict[str, str]:
     return {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+@pytest.mark.parametrize(
+    ("called", "found", "name"),
+    [
+        (".venv/bin/dvae", None, ".venv/bin/dvae"),
+        ("/usr/bin/pytest", None, "dvae"),
+        ("/x/dvae/__main__.py", None, "python3.11 -m dvae"),
+        ("/x/dvae/__main__.py", "/usr/bin/dvae", "dvae"),
+    ],
+)
+def test_commands_are_printed_as_they_can_be_typed(
+    called: str, found: str | None, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", [called])
+    monkeypatch.setattr("sys.executable", "/usr/bin/python3.11")
+    monkeypatch.setattr("shutil.which", lambda program: found)
+    output.note("  dvae explore runs/demo    # in a browser; runs of dvae are folders")
+    assert capsys.readouterr().err == f"  {name} explore runs/demo    # in a browser; runs of dvae are folders\n"

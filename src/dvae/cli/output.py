@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 MAX_DRAWN = 64  # more than these no one can see in one picture
 MAX_EXPLAINED = 1000  # invalid DAGs are asked for the rule they break
 MAX_REASONS = 3  # told to a person
+PROGRAM = "dvae"
+COMMAND = re.compile(r"(?<![\w/.:=-])dvae (?=[a-z]+(-[a-z]+)? )")  # followed by a command and what it is about
 DAG_ENDINGS = (".jsonl", ".jsonl.gz")
 PICTURE_ENDINGS = (".svg", ".png")
 
@@ -29,8 +33,19 @@ def print_json(answer: object) -> None:
 
 
 def note(sentence: str) -> None:
-    """A word to the person at the terminal, which no program reads."""
-    print(sentence, file=sys.stderr)
+    """A sentence for the person at the terminal, which no program reads; commands in it can be typed as they are."""
+    print(COMMAND.sub(f"{program()} ", sentence), file=sys.stderr)
+
+
+def program() -> str:
+    """How this program is called here: `dvae` where the shell finds it, else as it was called."""
+    called = Path(sys.argv[0])
+    found = shutil.which(PROGRAM)
+    if called.name == "__main__.py" and found is None:
+        return f"{Path(sys.executable).name} -m {PROGRAM}"
+    if called.name != PROGRAM or (found is not None and Path(found).exists() and Path(found).samefile(called)):
+        return PROGRAM
+    return str(called)
 
 
 def print_table(
