@@ -14,6 +14,7 @@ import pytest
 
 from dvae import __version__
 from dvae.cli import output
+from dvae.cli.main import app
 
 from .conftest import TINY, Call
 
@@ -99,3 +100,8 @@ def test_commands_are_printed_as_they_can_be_typed(
     monkeypatch.setattr("shutil.which", lambda program: found)
     output.note("  dvae explore runs/demo    # in a browser; runs of dvae are folders")
     assert capsys.readouterr().err == f"  {name} explore runs/demo    # in a browser; runs of dvae are folders\n"
+
+
+def test_all_commands_are_known_to_what_prints_them() -> None:
+    groups = {str(group.typer_instance.info.name) for group in app.registered_groups if group.typer_instance}
+    assert groups | {command.name for command in app.registered_commands} == set(output.COMMANDS)

@@ -22,7 +22,11 @@ MAX_DRAWN = 64  # more than these no one can see in one picture
 MAX_EXPLAINED = 1000  # invalid DAGs are asked for the rule they break
 MAX_REASONS = 3  # told to a person
 PROGRAM = "dvae"
-COMMAND = re.compile(r"(?<![\w/.:=-])dvae (?=[a-z]+(-[a-z]+)? )")  # followed by a command and what it is about
+COMMANDS = (
+    *("demo", "train", "evaluate", "predictivity", "search", "worker", "sample", "encode", "decode", "explore"),
+    *("import-checkpoint", "reproduce", "report", "nas", "data", "score", "draw", "models", "settings"),
+)
+COMMAND = re.compile(rf"(?<![\w/.:=-])dvae (?=({'|'.join(COMMANDS)})\b)")
 DAG_ENDINGS = (".jsonl", ".jsonl.gz")
 PICTURE_ENDINGS = (".svg", ".png")
 
@@ -41,7 +45,7 @@ def program() -> str:
     """How this program is called here: `dvae` where the shell finds it, else as it was called."""
     called = Path(sys.argv[0])
     found = shutil.which(PROGRAM)
-    if called.name == "__main__.py" and found is None:
+    if called.name == "__main__.py" and called.parent.name == PROGRAM and found is None:
         return f"{Path(sys.executable).name} -m {PROGRAM}"
     if called.name != PROGRAM or (found is not None and Path(found).exists() and Path(found).samefile(called)):
         return PROGRAM
