@@ -71,9 +71,9 @@ def test_what_is_not_json_is_not_written(tmp_path: Path, value: object) -> None:
         (b'{"a": 1,\n "b": }', r"a\.json:2: not JSON"),
         (b'{"a": 1}\n{"a": 2}', r"a\.json:2: not JSON: Extra data"),
         (b"", r"a\.json:1: not JSON"),
-        (b'{"a": 1, "a": 2}', "'a' stands twice"),
-        (b"[NaN]", "NaN is not a JSON number"),
-        (b"[-Infinity]", "-Infinity is not a JSON number"),
+        (b'{"a": 1, "a": 2}', "'a' is given twice"),
+        (b"[NaN]", "NaN is not a finite number"),
+        (b"[-Infinity]", "-Infinity is not a finite number"),
         (b'"\xff"', "not UTF-8"),
     ],
 )

@@ -85,24 +85,29 @@ def read_json(path: str | os.PathLike[str]) -> object:
     except UnicodeDecodeError as error:
         raise FormatError(f"{path}: not UTF-8 text (byte {error.start})") from None
     try:
-        return json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
+        return strict_json(text)
     except json.JSONDecodeError as error:
         raise FormatError.at(path, error.lineno, f"not JSON: {error.msg} (column {error.colno})") from None
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{path}: {error}") from None
 
 
+def strict_json(text: str) -> Any:
+    """`json.loads`, without its tolerance for repeated keys, NaN and infinity, which are `ValueError`s."""
+    return json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
+
+
 def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members: dict[str, object] = {}
     for key, value in pairs:
         if key in members:
-            raise ValueError(f"the key {key!r} stands twice in one object")
+            raise ValueError(f"the key {key!r} is given twice in one object")
         members[key] = value
     return members
 
 
 def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is not a JSON number")
+    raise ValueError(f"{name} is not a finite number")
 
 
 def _sync(path: Path) -> None:

@@ -54,7 +54,7 @@ def assert_refused(path: Path, line: int, problem: str) -> None:
         ('{"edges": []}', 'the key "types" is missing'),
         ('{"types": ["a"]}', 'the key "edges" is missing'),
         ('{"types": ["a"], "edges": [], "scores": 1}', "the key 'scores' is none of"),
-        ('{"types": ["a"], "types": ["b"], "edges": []}', "a key is given twice"),
+        ('{"types": ["a"], "types": ["b"], "edges": []}', "the key 'types' is given twice"),
         ('{"types": "abc", "edges": []}', "\"types\" is 'abc'; it must be a list"),
         ('{"types": ["a"], "edges": {}}', '"edges" is {}; it must be a list'),
         ('{"types": [], "edges": []}', "at least one node"),

@@ -17,17 +17,17 @@ from dvae.models import ModelConfig
 from dvae.paper import OutOfTime, Source, Stage, StageStore, preset, run_stages, searches, stage_store, stages_of
 from dvae.paper.latent_figures import straight_network
 from dvae.paper.runner import failures
-from dvae.paper.searches import Search, SearchResult
+from dvae.paper.searches import SearchResult, SearchTrial
 from dvae.paper.sources import oracle_of
 from dvae.paper.stage import with_needs
-from dvae.paper.training import Recipe, Train
+from dvae.paper.training import ModelRecipe, Train
 from dvae.tasks import EnasSurrogateTask, EnasTask, get
 from dvae.training import TrainingConfig
 
 from .conftest import made_up_architectures
 
 SOURCE = Source("asia", size=60)
-RECIPE = Recipe("dvae", ModelConfig(hidden=8, latent=3), TrainingConfig(epochs=3, batch_size=16))
+RECIPE = ModelRecipe("dvae", ModelConfig(hidden=8, latent=3), TrainingConfig(epochs=3, batch_size=16))
 TRAIN = Train(SOURCE, RECIPE, 0)
 
 
@@ -74,7 +74,7 @@ def test_equal_settings_have_one_key_and_any_change_another() -> None:
         dataclasses.replace(TRAIN, seed=1),
         dataclasses.replace(TRAIN, source=Source("asia", size=61)),
         dataclasses.replace(TRAIN, recipe=dataclasses.replace(RECIPE, name="other")),
-        dataclasses.replace(TRAIN, recipe=Recipe("dvae", ModelConfig(hidden=9, latent=3), RECIPE.training)),
+        dataclasses.replace(TRAIN, recipe=ModelRecipe("dvae", ModelConfig(hidden=9, latent=3), RECIPE.training)),
     ]
     assert len({TRAIN.key, *(stage.key for stage in others)}) == 5
 
@@ -173,10 +173,10 @@ def test_a_search_that_runs_out_of_time_goes_on_where_it_was(strategy: str, tmp_
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(searches, "_check_time", lambda shop, rounds: _stop(len(rounds) >= most))
             try:
-                shop.make(Search(TRAIN, SOURCE, strategy, 0, 3, 4, 20))
+                shop.make(SearchTrial(TRAIN, SOURCE, strategy, 0, 3, 4, 20))
             except OutOfTime:
                 return None
-        return shop.result(Search(TRAIN, SOURCE, strategy, 0, 3, 4, 20))
+        return shop.result(SearchTrial(TRAIN, SOURCE, strategy, 0, 3, 4, 20))
 
     assert search("parts", 1) is None
     assert search("parts", 2) is None

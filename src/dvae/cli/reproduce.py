@@ -11,7 +11,7 @@ import typer
 from dvae.cli import options, output
 
 if TYPE_CHECKING:
-    from dvae.paper import Outcome, Stage, StageStore
+    from dvae.paper import Stage, StagesResult, StageStore
 
 INTERRUPTED = 130
 FAILED = 1
@@ -112,7 +112,7 @@ def _list(store: StageStore, stages: list[Stage[Any]], json: bool) -> None:
     )
 
 
-def _summary(outcome: Outcome) -> dict[str, object]:
+def _summary(outcome: StagesResult) -> dict[str, object]:
     return {
         "ended": outcome.ended,
         "stages": outcome.total,
@@ -122,7 +122,7 @@ def _summary(outcome: Outcome) -> dict[str, object]:
     }
 
 
-def _print(folder: Path, page: Path, outcome: Outcome) -> None:
+def _print(folder: Path, page: Path, outcome: StagesResult) -> None:
     from dvae.reports.numbers import time_words
 
     rows = [

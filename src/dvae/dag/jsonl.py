@@ -13,11 +13,12 @@ import reprlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal, NoReturn, get_args
+from typing import Any, Literal, get_args
 
 from dvae.dag.lines import FilePath, numbered_lines, write_lines
 from dvae.dag.value import Dag
 from dvae.errors import DagError, FormatError
+from dvae.files import strict_json
 
 _REQUIRED_KEYS = ("types", "edges")
 _KNOWN_KEYS = (*_REQUIRED_KEYS, "score", "split", "name")
@@ -85,12 +86,12 @@ def parse_line(text: str, where: str) -> ScoredDag:
 def parse_json(text: str, where: str) -> Any:
     """`json.loads`, without its tolerance for NaN, Infinity and repeated keys."""
     try:
-        return json.loads(text, object_pairs_hook=_object_of, parse_constant=_no_constant)
+        return strict_json(text)
     except json.JSONDecodeError as error:
         problem = f"not valid JSON ({error.msg}, column {error.colno})"
     except RecursionError:
         problem = "not a DAG (lists are nested too deeply)"
-    except ValueError as error:  # from the two hooks, or Python's limit on the digits of an integer
+    except ValueError as error:  # from repeated keys and constants, or Python's limit on the digits of an integer
         problem = f"not valid JSON ({error})"
     raise FormatError(f"{where}: {problem}") from None
 
@@ -135,14 +136,3 @@ def _finite(score: object) -> float:
         if math.isfinite(number):
             return number
     raise DagError(f"the score is {reprlib.repr(score)}; it must be a finite number")
-
-
-def _object_of(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    record = dict(pairs)
-    if len(record) < len(pairs):
-        raise ValueError("a key is given twice")
-    return record
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a finite number")

@@ -3,7 +3,7 @@
 from dvae.paper.plan import TARGETS, stages_of
 from dvae.paper.presets import Preset, preset
 from dvae.paper.report import write_plan, write_report
-from dvae.paper.runner import Outcome, run_stages
+from dvae.paper.runner import StagesResult, run_stages
 from dvae.paper.sources import Source, architecture_source, bayesnet_source
 from dvae.paper.stage import OutOfTime, Stage
 from dvae.paper.stage_store import StageStore
@@ -11,11 +11,11 @@ from dvae.paper.stage_store import StageStore
 __all__ = [
     "TARGETS",
     "OutOfTime",
-    "Outcome",
     "Preset",
     "Source",
     "Stage",
     "StageStore",
+    "StagesResult",
     "architecture_source",
     "bayesnet_source",
     "preset",

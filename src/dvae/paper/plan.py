@@ -12,7 +12,7 @@ from dvae.paper.measurements import Baselines, Evaluate, Predict, Smooth
 from dvae.paper.presets import Experiment, Preset
 from dvae.paper.searches import Landmarks, search_stages
 from dvae.paper.stage import Stage, with_needs
-from dvae.paper.training import Recipe, Train
+from dvae.paper.training import ModelRecipe, Train
 
 TARGETS = ("table1", "table2", "table3", "bo-enas", "bo-bn", "figures", "all")
 ABLATIONS = ("dvae-smp", "dvae-fast", "dvae", "svae")  # Table 3, in its order
@@ -120,7 +120,7 @@ def figures(preset: Preset) -> list[Stage[Any]]:
     return stages
 
 
-def trainings(preset: Preset, experiment: Experiment, recipe: Recipe) -> Sequence[Train]:
+def trainings(preset: Preset, experiment: Experiment, recipe: ModelRecipe) -> Sequence[Train]:
     """One training per seed."""
     return [Train(experiment.source, recipe, seed) for seed in range(preset.seeds)]
 
@@ -133,7 +133,7 @@ def names_of(stage: Stage[Any]) -> set[str]:
     return {train.recipe.name, _on_task(train.source.task, train.recipe)}
 
 
-def _on_task(task: str, recipe: Recipe) -> str:
+def _on_task(task: str, recipe: ModelRecipe) -> str:
     return f"{task}/{recipe.name}"
 
 

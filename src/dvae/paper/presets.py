@@ -12,7 +12,7 @@ from dvae.paper.latent_figures import CostSize, PictureSize
 from dvae.paper.measurements import EvaluationSize, Fit, PredictionSize, WalkSize
 from dvae.paper.searches import SearchSize
 from dvae.paper.sources import Source
-from dvae.paper.training import Recipe
+from dvae.paper.training import ModelRecipe
 from dvae.strategies.paper import PaperSearchConfig
 from dvae.training import TrainingConfig
 
@@ -25,14 +25,14 @@ class Experiment:
 
     source: Source
     scored_by: Source  # whose scores searches and pictures see
-    recipes: tuple[Recipe, ...]
+    recipes: tuple[ModelRecipe, ...]
     evaluation: EvaluationSize
     prediction: PredictionSize
     search: SearchSize
     pictures: PictureSize
     walks: WalkSize
 
-    def recipe(self, name: str) -> Recipe:
+    def recipe(self, name: str) -> ModelRecipe:
         """The recipe of this name."""
         return next(recipe for recipe in self.recipes if recipe.name == name)
 
@@ -90,10 +90,12 @@ PAPER_BN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 def _recipes(
     table: dict[str, tuple[dict[str, Any], dict[str, Any]]], model: dict[str, Any], training: dict[str, Any]
-) -> tuple[Recipe, ...]:
+) -> tuple[ModelRecipe, ...]:
     """The table's models; `model` and `training` hold for all, unless the table says otherwise."""
     return tuple(
-        Recipe(name, model_config(**{"name": name, **model, **own}), TrainingConfig(**{**training, **own_training}))
+        ModelRecipe(
+            name, model_config(**{"name": name, **model, **own}), TrainingConfig(**{**training, **own_training})
+        )
         for name, (own, own_training) in table.items()
     )
 

@@ -12,7 +12,7 @@ from dvae.paper.presets import Experiment, Preset
 from dvae.paper.searches import Landmarks, LandmarkScores, SearchResult, search_stages
 from dvae.paper.stage import Stage
 from dvae.paper.stage_store import StageStore
-from dvae.paper.training import Recipe, Train, TrainingResult
+from dvae.paper.training import ModelRecipe, Train, TrainingResult
 
 Space = Literal["enas", "bn"]
 SPACES: tuple[Space, ...] = ("enas", "bn")
@@ -31,7 +31,7 @@ class Results:
         """The experiment of a space."""
         return self.preset.enas if space == "enas" else self.preset.bn
 
-    def recipes(self, space: Space) -> list[Recipe]:
+    def recipes(self, space: Space) -> list[ModelRecipe]:
         """The rows of Tables 1 and 2."""
         return [recipe for recipe in self.experiment(space).recipes if recipe.name not in OUTSIDE_TABLE_1]
 
@@ -40,12 +40,12 @@ class Results:
         experiment = self.experiment(space)
         return Train(experiment.source, experiment.recipe(model), 0)
 
-    def evaluations(self, space: Space, recipe: Recipe) -> list[Evaluation]:
+    def evaluations(self, space: Space, recipe: ModelRecipe) -> list[Evaluation]:
         """One per seed that was measured."""
         experiment = self.experiment(space)
         return self._found(Evaluate(train, experiment.evaluation) for train in self._trainings(space, recipe))
 
-    def predictions(self, space: Space, recipe: Recipe, fit: Fit) -> list[Predictivity]:
+    def predictions(self, space: Space, recipe: ModelRecipe, fit: Fit) -> list[Predictivity]:
         """One per seed that was measured."""
         size = self.experiment(space).prediction
         return self._found(Predict(train, fit, size) for train in self._trainings(space, recipe))
@@ -65,7 +65,7 @@ class Results:
         """Scores to compare searches with."""
         return self.store.result(Landmarks(self.experiment(space).source))
 
-    def _trainings(self, space: Space, recipe: Recipe) -> list[Train]:
+    def _trainings(self, space: Space, recipe: ModelRecipe) -> list[Train]:
         return list(trainings(self.preset, self.experiment(space), recipe))
 
     def _found(self, stages: Iterable[Stage[T]]) -> list[T]:

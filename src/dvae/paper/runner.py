@@ -19,7 +19,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StagesResult:
     """How a run of stages ended; `failed` gives the reason by the stage's title."""
 
     ended: Literal["done", "time"]
@@ -35,7 +35,7 @@ class Outcome:
         return self.total - self.made - self.found - len(self.failed)
 
 
-def run_stages(stages: Sequence[Stage[Any]], store: StageStore, tell: Tell) -> Outcome:
+def run_stages(stages: Sequence[Stage[Any]], store: StageStore, tell: Tell) -> StagesResult:
     """Makes the stages that have no result yet.
 
     One that fails is noted with its reason, for the report, and the others continue; what needs it fails, too.
@@ -44,7 +44,7 @@ def run_stages(stages: Sequence[Stage[Any]], store: StageStore, tell: Tell) -> O
         return _run_stages(stages, store, tell)
 
 
-def _run_stages(stages: Sequence[Stage[Any]], store: StageStore, tell: Tell) -> Outcome:
+def _run_stages(stages: Sequence[Stage[Any]], store: StageStore, tell: Tell) -> StagesResult:
     started = time.monotonic()
     known = failures(store)
     made = found = 0
@@ -78,7 +78,7 @@ def _run_stages(stages: Sequence[Stage[Any]], store: StageStore, tell: Tell) -> 
             tell(f"{place} done in {time.monotonic() - began:.1f} s")
     reasons = {stage.title: reason for stage, reason in failed.items()}
     write_json(store.root / FAILURES, known | reasons)
-    return Outcome(ended, len(stages), made, found, reasons, time.monotonic() - started)
+    return StagesResult(ended, len(stages), made, found, reasons, time.monotonic() - started)
 
 
 @contextlib.contextmanager

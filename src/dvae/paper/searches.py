@@ -91,7 +91,7 @@ class SearchResult:
 
 
 @dataclass(frozen=True)
-class Search(OfModel[SearchResult]):
+class SearchTrial(OfModel[SearchResult]):
     """One trial. No DAG is scored twice, and none of the training data again: every evaluation is a new DAG."""
 
     kind: ClassVar[str] = "search"
@@ -265,10 +265,10 @@ def as_dag(value: Any) -> Dag:
     return Dag(tuple(value["types"]), tuple((source, target) for source, target in value["edges"]))
 
 
-def search_stages(train: Train, scored_by: Source, size: SearchSize, strategies: Sequence[str]) -> list[Search]:
+def search_stages(train: Train, scored_by: Source, size: SearchSize, strategies: Sequence[str]) -> list[SearchTrial]:
     """One stage per strategy and trial."""
     return [
-        Search(
+        SearchTrial(
             train, scored_by, strategy, trial, size.rounds, size.batch, size.warm,
             size.paper if strategy == "paper" else None,
         )

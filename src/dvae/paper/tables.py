@@ -10,7 +10,7 @@ from dvae.paper.measurements import Baselines, Smooth
 from dvae.paper.plan import ABLATIONS, RANDOM_MODEL
 from dvae.paper.results import SPACE_TITLES, SPACES, Results, Space
 from dvae.paper.searches import STRATEGY_TITLES
-from dvae.paper.training import TITLES, Recipe
+from dvae.paper.training import TITLES, ModelRecipe
 from dvae.reports.document import Table
 from dvae.reports.numbers import MISSING, Spread, estimate_words, number_words, share_words, time_words
 
@@ -36,7 +36,7 @@ def table1(results: Results, space: Space) -> Table | None:
 
 
 def _generative_rows(
-    results: Results, space: Space, recipes: Sequence[Recipe]
+    results: Results, space: Space, recipes: Sequence[ModelRecipe]
 ) -> tuple[list[tuple[str, ...]], list[int]]:
     rows: list[tuple[str, ...]] = []
     quiet: list[int] = []

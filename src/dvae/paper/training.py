@@ -34,7 +34,7 @@ TITLES = {
 
 
 @dataclass(frozen=True)
-class Recipe:
+class ModelRecipe:
     """A row of the tables: a model and how it is trained. `name` may differ from the model's, for variants."""
 
     name: str
@@ -70,7 +70,7 @@ class Train(Stage[TrainingResult]):
 
     kind: ClassVar[str] = "train"
     source: Source
-    recipe: Recipe
+    recipe: ModelRecipe
     seed: int = 0
 
     @property
