@@ -11,7 +11,7 @@ import torch
 import dvae
 from dvae import Dag, Run
 from dvae.dag import DagSet, Dataset, ScoredDag, load_jsonl, write_jsonl
-from dvae.errors import ConfigError, MissingError
+from dvae.errors import CheckpointError, ConfigError, MissingError
 from dvae.runs.config import FORMAT
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "run-0.1.0.tar.gz"
@@ -156,3 +156,19 @@ def test_a_newer_format_is_refused(file: Path, tmp_path: Path) -> None:
     path.write_text(path.read_text().replace(f"format = {FORMAT}", "format = 99"))
     with pytest.raises(dvae.DvaeError, match="newer version"):
         Run.open(tmp_path / "run")
+
+
+def test_training_goes_on_in_python_only_as_it_was_begun(tmp_path: Path) -> None:
+    task = dvae.tasks.get("asia")
+    data = task.dataset(size=60)
+
+    def resumed(dags: Dataset = data, **settings: float) -> int:
+        vae = dvae.models.build("dvae", task, hidden=8, latent=4, seed=0)
+        return dvae.fit(vae, dags, run=tmp_path / "run", resume=True, progress=False, **settings).epochs
+
+    assert resumed(epochs=1) == 1
+    assert resumed(epochs=2) == 2
+    with pytest.raises(ConfigError, match="learning_rate"):
+        resumed(epochs=3, learning_rate=0.5)
+    with pytest.raises(CheckpointError, match="data"):
+        resumed(task.dataset(size=60, seed=1), epochs=3)

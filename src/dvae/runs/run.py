@@ -101,7 +101,7 @@ class Run:
         config = replace(config, task=task.full_name)
         run = cls(folder, config, task, new=True)
         if held is not None:
-            run.__dict__["dataset"] = held
+            run.use_data(held)
         if config.fingerprint is None and run._uses_file():
             run.config = replace(config, fingerprint=run.dataset.fingerprint)
         if automatic and (preset == AUTO or task.preset == AUTO):
@@ -130,6 +130,10 @@ class Run:
     def dataset(self) -> Dataset:
         """The data set of the run; what has changed since training is refused."""
         return self._loaded(self.config)
+
+    def use_data(self, data: Dataset) -> None:
+        """Takes a data set that is at hand, so that it is not read again."""
+        self.__dict__["dataset"] = data  # where `cached_property` looks
 
     def model(self, device: str = "auto", *, best: bool = False) -> VAE:
         """The trained model; with `best`, as it was when it did best on the validation DAGs."""
@@ -272,7 +276,7 @@ class Run:
         data = self._loaded(config)
         if config.fingerprint is None:
             self._check_trained_on(data)
-        self.__dict__["dataset"] = data
+        self.use_data(data)
         self.config = replace(config, fingerprint=data.fingerprint)
         write_config(self.folder, self.config)
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dvae.config import with_overrides
+from dvae.config import replace, with_overrides
 from dvae.dag import Dag, DagBatch, DagSet, Dataset
 from dvae.errors import CheckpointError
 from dvae.models import VAE
-from dvae.runs.config import FILE, RunConfig
+from dvae.runs.config import FILE, RunConfig, check_resumable
 from dvae.runs.run import CHECKPOINT, Run
 from dvae.training import FitResult, TrainingConfig
 from dvae.training import fit as train
@@ -58,7 +58,10 @@ def _opened(folder: Path, vae: VAE, data: Dataset, config: TrainingConfig, resum
         return Run.create(folder, vae.task, data=data, config=settings)
     if not (folder / FILE).is_file():
         return Run.create(folder, vae.task, data=data, config=settings, adopt=True)
-    return Run.open(folder)
+    opened = Run.open(folder)
+    check_resumable(folder, opened.config, replace(opened.config, model=vae.config, training=config))
+    opened.use_data(data)  # the checkpoint knows the DAGs it was trained on
+    return opened
 
 
 def _dataset(
