@@ -51,6 +51,7 @@ class ModelConfig(ChosenBySettings):
     features: Literal["one-hot", "learned", "given"] = "one-hot"
     feature_width: int = 16  # of learned features
     given_features: tuple[tuple[float, ...], ...] | None = None  # one vector per type, start and end first
+    conditions: tuple[str, ...] | None = None  # properties of DAGs that decoding is given (`dvae.models.conditions`)
 
     settings_classes: ClassVar[tuple[type, ...]] = ()  # of the model's parts
 
@@ -100,6 +101,8 @@ class ModelConfig(ChosenBySettings):
             (self.features == "given") == (self.given_features is not None),
             "given_features goes with features = 'given'",
         )
+        wanted = self.conditions
+        check(wanted is None or len(set(wanted)) == len(wanted) > 0, "conditions are names of properties, each once")
         for settings in self.settings_classes:
             self.part(settings)
 

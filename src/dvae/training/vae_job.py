@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,8 @@ class VaeJob(Job):
         self.epoch_steps: Epoch | None = None  # of the unfinished epoch
 
     def start(self) -> None:
+        if self.vae.conditions is not None:
+            self.vae.conditions.fit(self.data)
         self.stepper = self._stepper()
 
     def begin_epoch(self, place: Place) -> None:
@@ -213,6 +216,11 @@ def batch_fingerprint(batch: DagBatch) -> str:
     digest = hashlib.sha256()
     for tensor in (batch.types.to(torch.int16), batch.adjacency, batch.num_nodes.to(torch.int32)):
         digest.update(tensor.cpu().numpy().tobytes())
+    if batch.columns is not None:
+        for field in fields(batch.columns):
+            digest.update(getattr(batch.columns, field.name).cpu().numpy().tobytes())
+    if batch.properties is not None:
+        digest.update(batch.properties.cpu().numpy().tobytes())
     return digest.hexdigest()[:16]
 
 
