@@ -121,11 +121,28 @@ class Conditions(nn.Module):
         return (mean + noise.to(spread) @ spread.T).to(self.weight.dtype)
 
     @torch.no_grad()
-    def shift(self, before: Tensor, after: Tensor) -> Tensor:
-        """How far latents move when their conditions change, for conditions known before and after."""  # batch latent
-        change = torch.where(before.isnan() | after.isnan(), 0.0, after - before).double()
-        gain = self._gain(torch.ones(len(self.names), dtype=torch.bool))
-        return (change @ gain.T.to(change)).to(self.weight.dtype)
+    def changed(self, latents: Tensor, before: Tensor, given: Mapping[str, float]) -> tuple[Tensor, Tensor]:
+        """Latents of graphs with conditions `before`, moved to where those `given` are met, and all conditions then.
+
+        They move as the latents of the training data do with these conditions. What is not known before is taken
+        from the latents.
+        """  # batch latent, batch condition
+        asked = self.row(given)
+        there = ~asked.isnan()
+        known = torch.where(before.isnan(), self.expected(latents), before)
+        change = torch.where(there, asked - known, 0.0).double()
+        moved = latents + (change[:, there] @ self._gain(there).T).to(latents.dtype)
+        return moved, torch.where(there, asked, before)
+
+    @torch.no_grad()
+    def expected(self, latents: Tensor) -> Tensor:
+        """The conditions to expect of graphs with these latents, by linear regression."""  # batch condition
+        covariance, mean = self.joint_covariance.double(), self.joint_mean.double()
+        own = covariance[: self.latent, : self.latent]
+        own = own + RIDGE * own.diagonal().mean() * torch.eye(self.latent, dtype=own.dtype, device=own.device)
+        solved = torch.linalg.solve(own, covariance[: self.latent, self.latent :])
+        found: Tensor = mean[self.latent :] + (latents.double() - mean[: self.latent]) @ solved
+        return found.to(self.weight.dtype)
 
     def _gain(self, there: Tensor) -> Tensor:
         """The regression of latents on some of the conditions."""  # latent condition
