@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import dvae
 from dvae.dag import Dag, ScoredDag, load_jsonl, write_jsonl
 
 from .conftest import TINY, Call, Refused
@@ -53,6 +54,7 @@ def test_a_run_is_asked_for_properties(call: Call, refused: Refused, circuits: P
     dags = [item.dag for item in load_jsonl(out)]
     assert len(dags) == 7
     assert all(dag.has_columns for dag in dags)
+    assert dvae.sample(run, 7, given={"gain": 4}, valid=True, seed=1) == dags
     changed = json.loads(call("sample", run, "--like", circuits, "--given", "gain=9", "--count", 1, "--json").stdout)
     assert changed["count"] == 40
     assert call("encode", run, circuits, "--out", tmp_path / "z.npz").exit_code == 0
