@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from dvae import extras, provenance
 from dvae.config import check, with_overrides
@@ -93,7 +95,8 @@ def fit(
     fabric = _fabric(device, devices)
     folder = None if run is None else Path(run)
     unseen = None if validation is None else _as_batch(vae, validation, "validate")
-    job = VaeJob(vae, vae.prepare(_as_batch(vae, data, "train")), unseen, config, fabric, folder)
+    targets = None if vae.config.targets is None else _known_numbers(vae.config.targets, data)
+    job = VaeJob(vae, vae.prepare(_as_batch(vae, data, "train")), unseen, config, fabric, folder, targets)
     column = "loss" if config.early_stop_on == "train" else COLUMN
     with tf32_products(config.allows_tf32(vae.device)):
         done = run_job(
@@ -115,6 +118,16 @@ def _as_batch(vae: VAE, dags: Dags, purpose: str) -> DagBatch:
     if len(batch) == 0:
         raise ConfigError(f"there is no DAG to {purpose} on")
     return batch
+
+
+def _known_numbers(targets: Sequence[str], dags: Dags) -> Tensor:
+    """What is known of each DAG, NaN where it is not."""  # dag target
+    if not isinstance(dags, DagSet):
+        raise ConfigError(f"a model with targets ({', '.join(targets)}) is trained on DAGs with scores: give a DagSet")
+    unknown = [name for name in targets if name != "score"]
+    if unknown:
+        raise ConfigError(f"nothing called {unknown[0]!r} is known of these DAGs; a target is score")
+    return torch.tensor([[math.nan if score is None else score] for score in dags.scores])
 
 
 def _write_record(folder: Path, config: TrainingConfig, device: torch.device, result: FitResult) -> None:
