@@ -15,7 +15,18 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor
 
-from dvae.dag import Dag, DagBatch, DagSet, Dataset, DataSource, ScoredDag, from_dot, from_modelstring, load_dags
+from dvae.dag import (
+    Dag,
+    DagBatch,
+    DagSet,
+    Dataset,
+    DataSource,
+    Schema,
+    ScoredDag,
+    from_dot,
+    from_modelstring,
+    load_dags,
+)
 from dvae.dag.dataset import TRAIN_SHARE
 from dvae.dag.jsonl import format_line, parse_line
 from dvae.errors import DagError, FormatError, MisfitError, TaskError
@@ -75,6 +86,7 @@ class Task(ABC):
     hints: ModelHints = ModelHints()
     rules: DecodingRules | GrowthRules
     graph_rules: GraphRules | None = None  # of a user's own DAGs, which are written or inferred
+    schema: Schema = Schema()  # of the columns of its DAGs; a task without one does not see columns
     look: Look = Look()
     notation: ClassVar[str] = "a JSONL line or DOT"  # what `parse` reads, in words
     preset: Literal["auto", "paper"] = "auto"  # settings that training takes where none are given
@@ -151,6 +163,9 @@ class Task(ABC):
                     number, f"has {len(whole)} nodes for the model, but {self.name} allows {self.max_nodes}"
                 )
             wrapped.append(whole)
+            problem = self.schema.problem(dag) if self.schema else None
+            if problem is not None:
+                raise MisfitError(number, f"does not fit {self.name}: it {problem}")
         return DagBatch.from_dags(wrapped, self.vocabulary.index_of, self.max_nodes)
 
     def features(self, batch: DagBatch) -> Tensor:
