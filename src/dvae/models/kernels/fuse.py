@@ -7,7 +7,6 @@ import functools
 import importlib.util
 import os
 from collections.abc import Callable, Iterator
-from contextvars import ContextVar
 from types import FunctionType
 from typing import Generic, ParamSpec, TypeVar, cast
 
@@ -20,17 +19,17 @@ R = TypeVar("R")
 
 MAX_SHAPES = 512
 
-_allowed = ContextVar("allowed", default=True)
+_allowed = [True]  # the latest wish; of the process, since backward passes run in threads of their own
 
 
 @contextlib.contextmanager
 def fusing(allowed: bool) -> Iterator[None]:
     """Whether functions are compiled: it takes seconds each, which short work does not give back."""
-    before = _allowed.set(allowed)
+    _allowed.append(allowed)
     try:
         yield
     finally:
-        _allowed.reset(before)
+        _allowed.pop()
 
 
 @functools.cache
@@ -41,7 +40,7 @@ def _compiler_is_there() -> bool:
 def _is_wanted(static: bool) -> bool:
     """`DVAE_FUSE`: 0 never, 1 (the default) in long trainings, 2 always."""
     wish = os.environ.get("DVAE_FUSE", "1")
-    return wish == "2" or (wish != "0" and static and _allowed.get())
+    return wish == "2" or (wish != "0" and static and _allowed[-1])
 
 
 class Fused(Generic[P, R]):
