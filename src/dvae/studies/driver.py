@@ -7,6 +7,7 @@ out, those already there are not written twice, those scored are not scored agai
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -16,16 +17,19 @@ from typing import Any
 from dvae import provenance
 from dvae.config import check
 from dvae.dag import Dag, ScoredDag
+from dvae.errors import DvaeError
 from dvae.models import VAE
 from dvae.progress import Progress, progress_bar
 from dvae.strategies.archive import Archive
 from dvae.strategies.random import RandomSearch
 from dvae.strategies.registry import DEFAULT, STRATEGIES
 from dvae.studies.identity import check_same, current, fingerprint, model_fingerprint
+from dvae.studies.isolated import ATTEMPTS, AbandonedError
 from dvae.studies.known import known_scores
 from dvae.studies.ledger import Direction, Ledger, MemoryLedger, Trial
+from dvae.studies.placement import placed_score
 from dvae.studies.presence import Presence
-from dvae.studies.scores import ResolvedScore, resolve_score
+from dvae.studies.scores import ResolvedScore
 from dvae.studies.scoring import MAX_SCORE, Score
 from dvae.studies.storage import open_ledger
 from dvae.studies.study import ABOUT, ENDED, STATE, Study, as_plain, best_of
@@ -81,6 +85,9 @@ def search(
     on_round: OnRound | None = None,
     about: dict[str, Any] | None = None,
     progress: bool | None = False,
+    isolate: bool | None = None,
+    attempts: int = ATTEMPTS,
+    take_over: bool = False,
 ) -> Study:
     """Searches the space of `vae` for DAGs that `score` well; where none is given, the task scores.
 
@@ -89,21 +96,26 @@ def search(
     postgresql://...) the search can be killed at any moment: called again, it goes on. `warm` holds DAGs whose scores
     are known; those of `start` are scored first. `workers` threads score; 0 leaves scoring to `dvae worker`
     processes, here or on other machines. No round begins after `seconds`. `on_round(study)` is called after each
-    round and ends the search by returning True.
+    round and ends the search by returning True. `isolate` says whether the score runs in processes of its own (None:
+    if it is named or has a timeout); where one dies, its candidate has so many `attempts`. `take_over` takes the study
+    from a process that seems to search with it.
     """
     task = vae.task if task is None else task
-    scored = resolve_score(score, task)
-    strategy_name, _ = STRATEGIES.resolve(strategy)
-    config = SearchConfig(strategy_name, budget, batch, initial, seed, minimize)
-    work = Work(scored.function, timeout, prune, not minimize, heartbeat)
-    begun = Search(vae, task, config, strategy, _scored(warm), start, {**(about or {}), "score": scored.name})
-    if storage is None:
-        ledger: Ledger = MemoryLedger(name)
-    elif isinstance(storage, str):
-        ledger = open_ledger(storage, name, create=config.direction, heartbeat=heartbeat)
-    else:
-        ledger = storage
-    return begun.run(ledger, work, workers=workers, seconds=seconds, on_round=on_round, progress=progress)
+    check(attempts >= 1, f"a candidate has at least one attempt, not {attempts}")
+    with placed_score(score, task, isolate=isolate, timeout=timeout, workers=workers, attempts=attempts) as scored:
+        strategy_name, _ = STRATEGIES.resolve(strategy)
+        config = SearchConfig(strategy_name, budget, batch, initial, seed, minimize)
+        work = Work(scored.function, timeout, prune, not minimize, heartbeat)
+        begun = Search(vae, task, config, strategy, _scored(warm), start, {**(about or {}), "score": scored.name})
+        if storage is None:
+            ledger: Ledger = MemoryLedger(name)
+        elif isinstance(storage, str):
+            ledger = open_ledger(storage, name, create=config.direction, heartbeat=heartbeat)
+        else:
+            ledger = storage
+        return begun.run(
+            ledger, work, workers=workers, seconds=seconds, on_round=on_round, progress=progress, take_over=take_over
+        )
 
 
 class Search:
@@ -148,15 +160,17 @@ class Search:
         seconds: float | None = None,
         on_round: OnRound | None = None,
         progress: bool | None = False,
+        take_over: bool = False,
     ) -> Study:
         """Goes round by round until the budget or the time is spent, or nothing new is found."""
         study, begun = Study(ledger), time.monotonic()
-        with Presence(ledger) as presence, progress_bar("search", self.config.budget, "evaluations", progress) as bar:
+        present = Presence(ledger, take_over=take_over)
+        with present as presence, progress_bar("search", self.config.budget, "evaluations", progress) as bar:
             self._describe(ledger)
             bar.skip(sum(trial.finished for trial in ledger.trials()))
             number = self._restore(ledger)
             while seconds is None or time.monotonic() - begun < seconds:
-                self._ask(ledger, number)
+                self._ask(ledger, number, presence)
                 self._score(ledger, number, work, workers, bar)
                 presence.check()
                 trials = ledger.trials()
@@ -197,7 +211,7 @@ class Search:
         self.strategy.tell(told)
         self.archive.add(told)  # where a strategy from outside did not
 
-    def _ask(self, ledger: Ledger, number: int) -> None:
+    def _ask(self, ledger: Ledger, number: int, presence: Presence) -> None:
         """Writes the candidates of a round down, but those that an interrupted search had written."""
         trials = ledger.trials()
         there = _of_round(trials, number)
@@ -208,6 +222,7 @@ class Search:
         fresh = [dag for dag, key in zip(wanted, self.task.keys_of(wanted), strict=True) if key not in known]
         taken = {trial.place for trial in there}
         places = (place for place in range(len(wanted)) if place not in taken)
+        presence.check()  # asking may have taken long, and another the study meanwhile
         for place, dag in zip(places, fresh, strict=False):
             ledger.propose(dag, {"round": number, "place": place})
 
@@ -248,8 +263,9 @@ def _of_round(trials: list[Trial], number: int) -> list[Trial]:
 
 
 def _until_none(ledger: Ledger, work: Work) -> None:
-    while work_once(ledger, work) is not None:
-        pass
+    with contextlib.suppress(AbandonedError, DvaeError):  # its candidate waits again, at once or when it is missed
+        while work_once(ledger, work) is not None:
+            pass
 
 
 def _evaluation(trial: Trial) -> ScoredDag:

@@ -8,6 +8,7 @@ trial and is recorded once.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import time
@@ -20,7 +21,7 @@ from dvae import extras
 from dvae.dag import Dag
 from dvae.dag.jsonl import format_line, parse_line
 from dvae.errors import MissingError, StudyError
-from dvae.studies.ledger import Direction, Ledger, Outcome, State, Trial
+from dvae.studies.ledger import LOST, Direction, Ledger, Outcome, State, Trial
 from dvae.studies.storage import SQLITE, shown
 from dvae.studies.worker import HEARTBEAT_SECONDS, MISSED_HEARTBEATS
 
@@ -134,10 +135,19 @@ class OptunaLedger(Ledger):
         self._set_waiting(self._id(number))
 
     def reclaim(self) -> list[int]:
+        from optuna.exceptions import UpdateFinishedTrialError
+
         # Optuna's public function of the kind, `fail_stale_trials`, ends them; a test watches over this private one.
         stale = self._patiently(self._storage._get_stale_trial_ids, self._study)
-        reclaimed = [trial_id for trial_id in stale if self._set_waiting(trial_id)]
-        return [int(self._storage.get_trial_number_from_id(trial_id)) for trial_id in reclaimed]
+        reclaimed = []
+        for trial_id in stale:
+            known = self._patiently(self._storage.get_trial, trial_id)
+            self._ids[known.number] = trial_id
+            with contextlib.suppress(UpdateFinishedTrialError):
+                self._attribute(known.number, LOST, int(known.user_attrs.get(LOST, 0)) + 1)
+            if self._set_waiting(trial_id):
+                reclaimed.append(int(known.number))
+        return reclaimed
 
     def _set_waiting(self, trial_id: int) -> bool:
         from optuna.exceptions import UpdateFinishedTrialError

@@ -20,7 +20,7 @@ from typing import Any
 from dvae.dag import Dag
 from dvae.dag.jsonl import format_line, parse_line
 from dvae.errors import MissingError, StudyError
-from dvae.studies.ledger import FINISHED, Direction, Ledger, Outcome, Trial
+from dvae.studies.ledger import FINISHED, LOST, Direction, Ledger, Outcome, Trial
 from dvae.studies.worker import HEARTBEAT_SECONDS, MISSED_HEARTBEATS
 
 APPLICATION = 0x64766165  # "dvae", in the header of our files
@@ -161,9 +161,15 @@ class SqliteLedger(Ledger):
             return []
         with self._transaction() as connection:
             rows = connection.execute(
-                f"UPDATE trials SET state = 'waiting' WHERE {silent} RETURNING number", (self._study, time.time())
+                f"SELECT number, attributes FROM trials WHERE {silent} ORDER BY number", (self._study, time.time())
             ).fetchall()
-        return sorted(number for (number,) in rows)
+            for number, noted in rows:
+                known = json.loads(noted)
+                counted = json.dumps({**known, LOST: int(known.get(LOST, 0)) + 1})
+                connection.execute(
+                    f"UPDATE trials SET state = 'waiting', attributes = ? {OF_TRIAL}", (counted, self._study, number)
+                )
+        return [number for number, _ in rows]
 
     def trials(self) -> list[Trial]:
         with self._lock:
