@@ -33,7 +33,7 @@ from dvae.studies.scores import ResolvedScore
 from dvae.studies.scoring import MAX_SCORE, Score
 from dvae.studies.storage import open_ledger
 from dvae.studies.study import ABOUT, ENDED, STATE, Study, as_plain, best_of
-from dvae.studies.worker import HEARTBEAT_SECONDS, POLL_SECONDS, Work, work_once, work_round
+from dvae.studies.worker import HEARTBEAT_SECONDS, POLL_SECONDS, Work, released_if_interrupted, work_once, work_round
 from dvae.tasks import Task
 
 OnRound = Callable[[Study], object]
@@ -113,9 +113,11 @@ def search(
             ledger = open_ledger(storage, name, create=config.direction, heartbeat=heartbeat)
         else:
             ledger = storage
-        return begun.run(
-            ledger, work, workers=workers, seconds=seconds, on_round=on_round, progress=progress, take_over=take_over
-        )
+        with released_if_interrupted(ledger, work):
+            return begun.run(
+                ledger, work, workers=workers, seconds=seconds, on_round=on_round, progress=progress,
+                take_over=take_over,
+            )  # fmt: skip
 
 
 class Search:

@@ -254,7 +254,8 @@ def _immediate(connection: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # some errors have ended it
+            connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
 

@@ -102,12 +102,25 @@ def _single(ledger: Ledger, trial: Trial, work: Work) -> Outcome:
 def work_on(ledger: Ledger, work: Work, *, stop: Callable[[int, float], bool]) -> int:
     """Works until `stop(trials done, seconds idle)`; how many were scored."""
     done, idle_since = 0, time.monotonic()
-    while not stop(done, time.monotonic() - idle_since):
-        if work_once(ledger, work) is None:
-            time.sleep(POLL_SECONDS)
-        else:
-            done, idle_since = done + 1, time.monotonic()
+    with released_if_interrupted(ledger, work):
+        while not stop(done, time.monotonic() - idle_since):
+            if work_once(ledger, work) is None:
+                time.sleep(POLL_SECONDS)
+            else:
+                done, idle_since = done + 1, time.monotonic()
     return done
+
+
+@contextlib.contextmanager
+def released_if_interrupted(ledger: Ledger, work: Work) -> Iterator[None]:
+    """After Ctrl-C, whatever this process has taken waits again, wherever the interrupt came."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        for trial in ledger.trials():
+            if trial.state == "running" and trial.attributes.get("worker") == work.name:
+                ledger.release(trial.number)
+        raise
 
 
 def _report(ledger: Ledger, number: int, work: Work) -> Callable[[int, float], None]:
