@@ -21,6 +21,7 @@ from dvae import extras
 from dvae.dag import Dag
 from dvae.dag.jsonl import format_line, parse_line
 from dvae.errors import MissingError, StudyError
+from dvae.passwords import scrubbed
 from dvae.studies.ledger import LOST, Direction, Ledger, Outcome, State, Trial
 from dvae.studies.storage import SQLITE, shown
 from dvae.studies.worker import HEARTBEAT_SECONDS, MISSED_HEARTBEATS
@@ -79,7 +80,7 @@ class OptunaLedger(Ledger):
         try:
             return _again(attempt, ATTEMPTS, exc.OperationalError)
         except exc.SQLAlchemyError as error:
-            raise StudyError(f"{shown(self.url)} does not answer: {_first_line(error)}") from None
+            raise StudyError(f"{shown(self.url)} does not answer: {_first_line(error, self.url)}") from None
 
     def propose(self, dag: Dag, attributes: Mapping[str, Any]) -> int:
         from optuna.trial import TrialState, create_trial
@@ -216,7 +217,7 @@ class OptunaLedger(Ledger):
         try:
             return _again(attempt, ATTEMPTS, StorageInternalError)
         except StorageInternalError as error:
-            raise StudyError(f"{shown(self.url)} does not answer: {_first_line(error)}") from None
+            raise StudyError(f"{shown(self.url)} does not answer: {_first_line(error, self.url)}") from None
 
 
 def study_names(url: str) -> list[str]:
@@ -265,11 +266,11 @@ def _open(url: str, heartbeat: int, create: bool) -> tuple[Any, Any]:
             _one_at_a_time(storage.engine)
         return optuna.storages.get_storage(storage), storage.engine  # finished trials are read once
     except ImportError as error:
-        raise MissingError(f"this storage needs a driver that is not installed ({error})") from None
+        raise MissingError(f"this storage needs a driver that is not installed ({scrubbed(str(error), url)})") from None
     except optuna.exceptions.StorageInternalError:
         raise StudyError(f"{shown(url)} holds no studies") from None
     except (sqlalchemy.exc.SQLAlchemyError, ValueError) as error:
-        raise StudyError(f"{shown(url)} cannot be opened: {_first_line(error)}") from None
+        raise StudyError(f"{shown(url)} cannot be opened: {_first_line(error, url)}") from None
 
 
 def _again(work: Callable[[], T], attempts: int, *errors: type[Exception]) -> T:
@@ -300,6 +301,7 @@ def _one_at_a_time(engine: Any) -> None:
     event.listen(engine, "begin", begun)
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: Exception, url: str) -> str:
     cause = error.__cause__ or error
-    return str(cause).splitlines()[0] if str(cause) else type(cause).__name__
+    lines = scrubbed(str(cause), url).splitlines()
+    return lines[0] if lines else type(cause).__name__
