@@ -17,7 +17,7 @@ from typing import Any
 from dvae import provenance
 from dvae.config import check
 from dvae.dag import Dag, ScoredDag
-from dvae.errors import DvaeError
+from dvae.errors import DvaeError, StudyError
 from dvae.models import VAE
 from dvae.progress import Progress, progress_bar
 from dvae.strategies.archive import Archive
@@ -29,6 +29,7 @@ from dvae.studies.known import known_scores
 from dvae.studies.ledger import Direction, Ledger, MemoryLedger, Trial
 from dvae.studies.placement import placed_score
 from dvae.studies.presence import Presence
+from dvae.studies.reading import about_from, round_from
 from dvae.studies.scores import ResolvedScore
 from dvae.studies.scoring import MAX_SCORE, Score
 from dvae.studies.storage import open_ledger
@@ -191,20 +192,24 @@ class Search:
         """Writes down what is searched, or makes sure that it is what was begun."""
         before = ledger.description().get(ABOUT)
         if before is not None:
-            check_same(ledger.name, current(before), self.about)
+            check_same(ledger.name, current(about_from(before, ledger.name)), self.about)
         ledger.describe(ABOUT, self.about)
         ledger.describe(ENDED, False)
 
     def _restore(self, ledger: Ledger) -> int:
         """Brings the strategy to where it was before the newest round; the number of that round."""
         known = ledger.description().get(STATE, {"round": 0, "strategy": None})
-        number = int(known["round"])
-        self._tell(self.warm)
         trials = ledger.trials()
+        number = round_from(known, len(trials), ledger.name)
+        self._tell(self.warm)
         for earlier in range(number):
             self._tell(map(_evaluation, _of_round(trials, earlier)))
         if known["strategy"] is not None:
-            self.strategy.restore(known["strategy"])
+            try:
+                self.strategy.restore(known["strategy"])
+            except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+                problem = f"{type(error).__name__}: {error}"
+                raise StudyError(f"the study {ledger.name!r} holds no state of its strategy ({problem})") from None
         return number
 
     def _tell(self, evaluations: Iterable[ScoredDag]) -> None:

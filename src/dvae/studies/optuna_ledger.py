@@ -19,10 +19,11 @@ from typing import Any, TypeVar
 
 from dvae import extras
 from dvae.dag import Dag
-from dvae.dag.jsonl import format_line, parse_line
+from dvae.dag.jsonl import format_line
 from dvae.errors import MissingError, StudyError
 from dvae.passwords import scrubbed
 from dvae.studies.ledger import LOST, Direction, Ledger, Outcome, State, Trial
+from dvae.studies.reading import dag_from, plain_value, trial_from
 from dvae.studies.storage import SQLITE, shown
 from dvae.studies.worker import HEARTBEAT_SECONDS, MISSED_HEARTBEATS
 
@@ -30,6 +31,7 @@ SQLITE_PATIENCE = 60.0  # seconds to wait for another process's transaction
 ATTEMPTS = 8  # of a transaction that met another
 OPENINGS = 5  # of a storage that another process opens at the same moment
 DAG, ERROR = "dag", "error"
+MAX_REASON = 300  # characters of somebody else's error
 
 T = TypeVar("T")
 
@@ -69,7 +71,7 @@ class OptunaLedger(Ledger):
                 # SQLite's transactions hold the whole file (`_one_at_a_time`), others this row.
                 connection.execute(select(studies).where(studies.c.study_id == self._study).with_for_update())
                 row = connection.execute(select(notes.c.value_json).where(here)).first()
-                before = None if row is None else json.loads(row[0])
+                before = None if row is None else plain_value(row[0], f"{shown(self.url)}, {key}")
                 if free(before):
                     values = {"value_json": json.dumps(value)}
                     known = {"study_id": self._study, "key": key}
@@ -97,6 +99,8 @@ class OptunaLedger(Ledger):
         from optuna.trial import TrialState
 
         for waiting in self._frozen((TrialState.WAITING,)):
+            if DAG not in waiting.user_attrs:
+                continue  # somebody else's
             trial_id = self._ids[waiting.number]
             # The heartbeat comes first: a trial that runs without one would look like a dead worker's.
             self._patiently(self._storage.record_heartbeat, trial_id)
@@ -169,10 +173,11 @@ class OptunaLedger(Ledger):
     def _trial(self, frozen: Any, state: State) -> Trial:
         noted = dict(frozen.user_attrs)
         text, error = noted.pop(DAG), noted.pop(ERROR, None)
+        where = f"{shown(self.url)}, trial {frozen.number!r:.40}"
         if frozen.number not in self._dags:
-            self._dags[frozen.number] = parse_line(text, f"{shown(self.url)}, trial {frozen.number}").dag
-        score = float(frozen.values[0]) if state == "complete" else None
-        return Trial(frozen.number, self._dags[frozen.number], score, state, error, noted)
+            self._dags[frozen.number] = dag_from(text, where)
+        score = frozen.values[0] if state == "complete" and frozen.values else None
+        return trial_from(frozen.number, self._dags[frozen.number], score, state, error, noted, where)
 
     def _frozen(self, states: tuple[Any, ...] | None = None) -> list[Any]:
         found: list[Any] = self._patiently(self._storage.get_all_trials, self._study, False, states)
@@ -198,14 +203,14 @@ class OptunaLedger(Ledger):
             except DuplicatedStudyError:
                 pass
         try:
-            return int(self._patiently(self._storage.get_study_id_from_name, self.name))
+            return int(self._patiently(self._storage.get_study_id_from_name, self.name, signals=(KeyError,)))
         except KeyError:
             known = ", ".join(sorted(study_names(self.url))) or "none"
             raise StudyError(f"{shown(self.url)} holds no study {self.name!r} (it holds: {known})") from None
 
-    def _patiently(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Does `work`, again if its transaction met another's."""
-        from optuna.exceptions import StorageInternalError
+    def _patiently(self, work: Callable[..., T], *arguments: Any, signals: tuple[type[Exception], ...] = ()) -> T:
+        """Does `work`, again if its transaction met another's; `signals` are answers, not mishaps."""
+        from optuna.exceptions import DuplicatedStudyError, StorageInternalError, UpdateFinishedTrialError
 
         def attempt() -> T:
             try:
@@ -218,15 +223,26 @@ class OptunaLedger(Ledger):
             return _again(attempt, ATTEMPTS, StorageInternalError)
         except StorageInternalError as error:
             raise StudyError(f"{shown(self.url)} does not answer: {_first_line(error, self.url)}") from None
+        except Exception as error:  # what Optuna makes of a database that is damaged
+            if isinstance(error, (DuplicatedStudyError, UpdateFinishedTrialError, *signals)):
+                raise
+            raise _damaged(error, self.url) from None
 
 
 def study_names(url: str) -> list[str]:
     """The studies of a storage, in the order they were begun."""
     storage, engine = _open(url, HEARTBEAT_SECONDS, create=False)
-    names = [study.study_name for study in storage.get_all_studies()]  # in the order they were created
-    storage.remove_session()
-    engine.dispose()
-    return names
+    try:
+        return [str(study.study_name) for study in storage.get_all_studies()]  # in the order they were created
+    except Exception as error:  # as above
+        raise _damaged(error, url) from None
+    finally:
+        storage.remove_session()
+        engine.dispose()
+
+
+def _damaged(error: Exception, url: str) -> StudyError:
+    return StudyError(f"{shown(url)} cannot be read: {type(error).__name__}: {_first_line(error, url)}")
 
 
 def _open(url: str, heartbeat: int, create: bool) -> tuple[Any, Any]:
@@ -269,7 +285,7 @@ def _open(url: str, heartbeat: int, create: bool) -> tuple[Any, Any]:
         raise MissingError(f"this storage needs a driver that is not installed ({scrubbed(str(error), url)})") from None
     except optuna.exceptions.StorageInternalError:
         raise StudyError(f"{shown(url)} holds no studies") from None
-    except (sqlalchemy.exc.SQLAlchemyError, ValueError) as error:
+    except Exception as error:  # Optuna raises what it meets, whatever a file holds
         raise StudyError(f"{shown(url)} cannot be opened: {_first_line(error, url)}") from None
 
 
@@ -304,4 +320,4 @@ def _one_at_a_time(engine: Any) -> None:
 def _first_line(error: Exception, url: str) -> str:
     cause = error.__cause__ or error
     lines = scrubbed(str(cause), url).splitlines()
-    return lines[0] if lines else type(cause).__name__
+    return lines[0][:MAX_REASON] if lines else type(cause).__name__
