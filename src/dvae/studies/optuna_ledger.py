@@ -28,7 +28,8 @@ from dvae.studies.storage import SQLITE, shown
 from dvae.studies.worker import HEARTBEAT_SECONDS, MISSED_HEARTBEATS
 
 SQLITE_PATIENCE = 60.0  # seconds to wait for another process's transaction
-ATTEMPTS = 8  # of a transaction that met another
+ATTEMPTS = 8  # of a transaction that met another: 6 s on average
+SERVER_ATTEMPTS = 10  # where a server may be about to come back: 25 s
 OPENINGS = 5  # of a storage that another process opens at the same moment
 DAG, ERROR = "dag", "error"
 MAX_REASON = 300  # characters of somebody else's error
@@ -43,6 +44,7 @@ class OptunaLedger(Ledger):
         self, url: str, name: str, *, create: Direction | None = None, heartbeat: int = HEARTBEAT_SECONDS
     ) -> None:
         self.url, self.name, self.heartbeat = url, name, heartbeat
+        self._attempts = ATTEMPTS if url.startswith(SQLITE) else SERVER_ATTEMPTS
         self._storage, self._engine = _open(url, heartbeat, create is not None)
         self._study = self._study_id(create)
         self._ids: dict[int, int] = {}  # Optuna's own number of each trial
@@ -80,7 +82,7 @@ class OptunaLedger(Ledger):
                 return before
 
         try:
-            return _again(attempt, ATTEMPTS, exc.OperationalError)
+            return _again(attempt, self._attempts, exc.OperationalError)
         except exc.SQLAlchemyError as error:
             raise StudyError(f"{shown(self.url)} does not answer: {_first_line(error, self.url)}") from None
 
@@ -220,7 +222,7 @@ class OptunaLedger(Ledger):
                 raise
 
         try:
-            return _again(attempt, ATTEMPTS, StorageInternalError)
+            return _again(attempt, self._attempts, StorageInternalError)
         except StorageInternalError as error:
             raise StudyError(f"{shown(self.url)} does not answer: {_first_line(error, self.url)}") from None
         except Exception as error:  # what Optuna makes of a database that is damaged
@@ -266,6 +268,7 @@ def _open(url: str, heartbeat: int, create: bool) -> tuple[Any, Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # heartbeats, since 2021
             # Whoever opens it writes a version into empty tables; of two at the same moment, either may fail.
+            is_file = url.startswith("sqlite:")
             storage = _again(
                 lambda: optuna.storages.RDBStorage(
                     url,
@@ -274,16 +277,19 @@ def _open(url: str, heartbeat: int, create: bool) -> tuple[Any, Any]:
                     grace_period=heartbeat * MISSED_HEARTBEATS,
                     skip_table_creation=not create,  # two that create them at the same moment would both fail
                 ),
-                OPENINGS,
+                OPENINGS if is_file else SERVER_ATTEMPTS,
                 sqlalchemy.exc.IntegrityError,
                 sqlalchemy.exc.ProgrammingError,
+                *(() if is_file else (sqlalchemy.exc.OperationalError, optuna.exceptions.StorageInternalError)),
             )
         if url.startswith("sqlite:"):
             _one_at_a_time(storage.engine)
         return optuna.storages.get_storage(storage), storage.engine  # finished trials are read once
     except ImportError as error:
         raise MissingError(f"this storage needs a driver that is not installed ({scrubbed(str(error), url)})") from None
-    except optuna.exceptions.StorageInternalError:
+    except optuna.exceptions.StorageInternalError as error:
+        if isinstance(error.__cause__, sqlalchemy.exc.OperationalError) and not url.startswith("sqlite:"):
+            raise StudyError(f"{shown(url)} cannot be opened: {_first_line(error, url)}") from None
         raise StudyError(f"{shown(url)} holds no studies") from None
     except Exception as error:  # Optuna raises what it meets, whatever a file holds
         raise StudyError(f"{shown(url)} cannot be opened: {_first_line(error, url)}") from None
