@@ -69,6 +69,7 @@ def test_a_search_goes_on_when_its_server_is_restarted(mode: str, server: Any) -
     assert restarts
     assert [trial.dag for trial in study.trials] == [trial.dag for trial in whole.trials]
     assert [trial.score for trial in study.trials] == [trial.score for trial in whole.trials]
+    study.close()
 
 
 def test_a_server_that_stays_away_is_said_and_the_search_goes_on_later(
@@ -93,3 +94,4 @@ def test_a_server_that_stays_away_is_said_and_the_search_goes_on_later(
     whole = dvae.search(vae, TASK, score=few_edges, **options)
     assert [trial.dag for trial in again.trials] == [trial.dag for trial in whole.trials]
     assert [trial.state for trial in again.trials] == ["complete"] * 12
+    again.close()

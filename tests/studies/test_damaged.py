@@ -31,6 +31,9 @@ NASTY: tuple[Any, ...] = (
 )  # fmt: skip
 
 
+TEXTS = ("value_json", "state", "study_name", "version_num")
+
+
 def few_edges(dag: dvae.Dag) -> float:
     return -float(len(dag.edges))
 
@@ -121,6 +124,8 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_column_with_nasty_values(scheme: str, count: int, vae: VAE, made: Path, tmp_path: Path) -> None:
     path, chance = tmp_path / "study.db", random.Random(0)
     for table, column in columns(made / f"{scheme}.db"):
+        if count == 1 and column not in TEXTS:
+            continue  # Optuna takes a quarter of a second to open a file
         for value in chance.sample(NASTY, count):
             shutil.copy(made / f"{scheme}.db", path)
             if damaged(path, table, column, value):

@@ -114,11 +114,16 @@ def search(
             ledger = open_ledger(storage, name, create=config.direction, heartbeat=heartbeat)
         else:
             ledger = storage
-        with released_if_interrupted(ledger, work):
-            return begun.run(
-                ledger, work, workers=workers, seconds=seconds, on_round=on_round, progress=progress,
-                take_over=take_over,
-            )  # fmt: skip
+        try:
+            with released_if_interrupted(ledger, work):
+                return begun.run(
+                    ledger, work, workers=workers, seconds=seconds, on_round=on_round, progress=progress,
+                    take_over=take_over,
+                )  # fmt: skip
+        except BaseException:
+            if ledger is not storage:  # nobody else can close it
+                ledger.close()
+            raise
 
 
 class Search:

@@ -34,7 +34,7 @@ class Trial:
     attributes: Mapping[str, Any] = field(default_factory=dict)  # round, place, worker, seconds, ...
 
     def __post_init__(self) -> None:
-        check(self.state in STATES, f"a trial is {', '.join(STATES)}, not {self.state!r}")
+        check(self.state in STATES, f"a trial is {', '.join(STATES)}, not {self.state!r:.40}")
         check((self.score is not None) == (self.state == "complete"), "a trial has a score exactly when complete")
 
     @property

@@ -80,7 +80,7 @@ class SqliteLedger(Ledger):
 
     def description(self) -> dict[str, Any]:
         rows = self._rows("SELECT key, value FROM notes WHERE study = ?", self._study)
-        return {str(key): plain_value(value, f"{self.path}, {key}") for key, value in rows}
+        return {str(key): plain_value(value, f"{self.path}, {key!s:.40}") for key, value in rows}
 
     def claim(self, key: str, value: Any, free: Callable[[Any], bool]) -> Any:
         with self._transaction() as connection:
