@@ -77,8 +77,9 @@ def load(folder: str | Path, *, device: str | torch.device = "cpu") -> VAE:
     config, task = storage.read_settings(folder)
     state = storage.read_tensors(folder / storage.WEIGHTS)
     vae = _assembled(task, config)
-    if state:
-        vae = vae.to(next(iter(state.values())).dtype)
+    dtype = next((tensor.dtype for tensor in state.values() if tensor.is_floating_point()), None)
+    if dtype is not None:
+        vae = vae.to(dtype)
     storage.load_distinct_state(vae, state, folder / storage.WEIGHTS)
     return vae.to(device)
 

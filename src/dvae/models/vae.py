@@ -15,6 +15,7 @@ from dvae.models import storage
 from dvae.models.columns import ColumnPart
 from dvae.models.conditions import Conditions
 from dvae.models.config import ModelConfig
+from dvae.models.heads import FeatureHead, TargetHead
 from dvae.models.kernels.aligned import AlignedLinear, real_size
 from dvae.models.node_order import ordered
 from dvae.models.parts import Decoder, Encoder, Prepares, Sampling, has_static_shapes
@@ -47,10 +48,23 @@ class Posterior(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """The two terms of the evidence lower bound, one number per graph each, the second unweighted."""
+    """The two terms of the evidence lower bound, one number per graph each, the second unweighted.
+
+    The third is the weighted loss of the heads, where there are any.
+    """
 
     nll: Tensor
     kl: Tensor
+    heads: Tensor | None = None
+
+    def total(self, weight: Tensor, kl_weight: float) -> tuple[Tensor, Tensor]:
+        """The loss to minimise, and the sums of the three terms, over graphs with these weights."""
+        nll, kl = (self.nll * weight).sum(), (self.kl * weight).sum()
+        loss = nll + kl_weight * kl
+        if self.heads is None:
+            return loss, torch.stack([nll.detach(), kl.detach(), torch.zeros_like(nll)])
+        heads = (self.heads * weight).sum()
+        return loss + heads, torch.stack([nll.detach(), kl.detach(), heads.detach()])
 
 
 class VAE(nn.Module):
@@ -60,6 +74,8 @@ class VAE(nn.Module):
     decoder: Decoder
     latent_mean: Tensor
     latent_std: Tensor
+    feature_head: FeatureHead | None
+    target_head: TargetHead | None
     columns: ColumnPart | None
     conditions: Conditions | None
 
@@ -75,6 +91,11 @@ class VAE(nn.Module):
         # Where the training data lie: prior samples are scaled and shifted there (paper, appendix F.1).
         self.register_buffer("latent_mean", torch.zeros(config.latent))
         self.register_buffer("latent_std", torch.ones(config.latent))
+        self.feature_head = self.target_head = None
+        if config.head is not None:
+            self.feature_head = FeatureHead(task, config.latent, config.head, config.head_weight)
+        if config.targets is not None:
+            self.target_head = TargetHead(config.targets, config.latent, config.target_weight)
         self.columns = ColumnPart(task, config.hidden, config.latent) if task.schema else None
         names = config.conditions
         self.conditions = None if names is None else Conditions(names, task.schema.properties, config.latent)
@@ -129,10 +150,18 @@ class VAE(nn.Module):
         """What the decoder sees of latents and conditions."""  # batch latent, batch condition -> batch latent
         return latents if self.conditions is None or conditions is None else latents + self.conditions(conditions)
 
-    def forward(self, batch: DagBatch, noise: Tensor) -> Losses:
-        """Both losses of each graph at z = mean + noise * deviation."""
+    def forward(self, batch: DagBatch, noise: Tensor, targets: Tensor | None = None) -> Losses:
+        """The losses of each graph at z = mean + noise * deviation; `targets` are numbers for the target head."""
         posterior = self.posterior(batch)
-        return Losses(self.nll(posterior.moved(noise), batch), posterior.kl())
+        latents = posterior.moved(noise)
+        return Losses(self.nll(latents, batch), posterior.kl(), self._heads(latents, batch, targets))
+
+    def _heads(self, latents: Tensor, batch: DagBatch, targets: Tensor | None) -> Tensor | None:
+        """What both heads cost together."""
+        losses = [] if self.feature_head is None else [self.feature_head(latents, batch)]
+        if self.target_head is not None and targets is not None:
+            losses.append(self.target_head(latents, targets))
+        return torch.stack(losses).sum(0) if losses else None
 
     @torch.no_grad()
     def graph_states(self, dags: Sequence[Dag] | DagBatch) -> Tensor:

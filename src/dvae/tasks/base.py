@@ -32,6 +32,7 @@ from dvae.dag import (
 from dvae.dag.dataset import TRAIN_SHARE
 from dvae.dag.jsonl import format_line, parse_line
 from dvae.errors import DagError, FormatError, MisfitError, TaskError
+from dvae.regression.features import one_hot_features
 from dvae.tasks.graph_rules import GraphRules
 from dvae.tasks.rules import DecodingRules, GrowthRules
 from dvae.tasks.vocabulary import END_INDEX, START_INDEX, Vocabulary
@@ -93,6 +94,7 @@ class Task(ABC):
     preset: Literal["auto", "paper"] = "auto"  # settings that training takes where none are given
     varies_in_size: bool = True  # whether valid DAGs may have different numbers of nodes
     predictivity_limit: int | None = None  # training DAGs that the predictivity of latents is measured with
+    features_are_bits: bool = True  # whether `features` are zeros and ones
     data_is_complete: bool = False  # whether its data set holds every DAG: a search that knew them all would end
 
     @property
@@ -175,6 +177,20 @@ class Task(ABC):
             values = torch.tensor(rows, dtype=torch.float64).reshape(len(dags), len(names))
             batch = replace(batch, properties=values)
         return batch
+
+    def recipe(self, device: str) -> Mapping[str, object]:
+        """Settings of a run, by their full names, that were measured to be good on a device (`cpu`, `cuda`).
+
+        The preset `auto` takes them, but for those that are given.
+        """
+        return {}
+
+    def features(self, batch: DagBatch) -> Tensor:
+        """Plain features of a model's DAGs, which a latent head predicts: here, types and edges by position.
+
+        Shapes must not depend on the data, only on the number of graphs.
+        """  # batch feature
+        return one_hot_features(batch, self.num_types)
 
     def unbatch(self, batch: DagBatch) -> list[Dag]:
         """A model's DAGs as a user sees them."""
