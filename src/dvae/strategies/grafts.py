@@ -9,10 +9,9 @@ from dvae.strategies.base import ATTEMPTS, draw_below
 from dvae.tasks import Task
 
 
-def grafted(task: Task, dag: Dag, donor: Dag, generator: torch.Generator) -> Dag:
-    """`dag` with a part of `donor` in place of, or joined to, one of its own, if a valid result is found soon."""
+def grafted(task: Task, dag: Dag, part: Dag, generator: torch.Generator) -> Dag:
+    """`dag` with `part` in place of one of its own or joined to it by a new node, if a valid result is found soon."""
     for _ in range(ATTEMPTS):
-        part = cone(donor, draw_below(len(donor), generator))
         place = draw_below(len(dag), generator)
         if draw_below(2, generator):
             child = replaced(dag, place, part)
@@ -23,15 +22,23 @@ def grafted(task: Task, dag: Dag, donor: Dag, generator: torch.Generator) -> Dag
     return dag
 
 
-def cone(dag: Dag, node: int) -> Dag:
-    """The node, which comes last, and everything that flows into it."""
-    inputs, kept, waiting = dag.predecessors(), {node}, [node]
+def parts_of(dag: Dag, most_nodes: int) -> list[Dag]:
+    """The nodes of a DAG with all that flows into each, where that is no more than `most_nodes` nodes."""
+    inputs = dag.predecessors()
+    cones = (_cone(inputs, node, most_nodes) for node in range(len(dag)))
+    return [_part(dag, nodes) for nodes in cones if nodes is not None]
+
+
+def _cone(inputs: list[list[int]], node: int, most: int) -> set[int] | None:
+    """The node and everything that flows into it; None where these are more than `most` nodes."""
+    kept, waiting = {node}, [node]
     while waiting:
-        for source in inputs[waiting.pop()]:
-            if source not in kept:
-                kept.add(source)
-                waiting.append(source)
-    return _part(dag, kept)
+        fresh = [source for source in inputs[waiting.pop()] if source not in kept]
+        kept.update(fresh)
+        waiting += fresh
+        if len(kept) > most:
+            return None
+    return kept
 
 
 def replaced(dag: Dag, node: int, part: Dag) -> Dag:

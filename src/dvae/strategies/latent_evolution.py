@@ -6,18 +6,21 @@ decodes badly. Both are parents' neighbours, and selection does not ask where a 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
 
 from dvae.config import check
-from dvae.dag import Dag
+from dvae.dag import Dag, ScoredDag
 from dvae.errors import DvaeError
 from dvae.models import VAE
 from dvae.strategies.archive import Archive
 from dvae.strategies.base import ATTEMPTS, Drawing, decoded_dags, draw_below, draw_seed
 from dvae.strategies.edits import changed
-from dvae.strategies.grafts import grafted
+from dvae.strategies.grafts import grafted, parts_of
+
+SAME = 1e-9  # scores that differ by less, relatively, are one
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,7 @@ class LatentEvolutionConfig:
     tournament: int = 5
     latents: float = 0.4  # share of the children that latents decode to
     grafts: float = 0.3  # share that has a part of another DAG; the rest are single edits
+    part_nodes: int = 4  # of the parts that are grafted, at most
     shortest: float = 0.1
     longest: float = 1.0
 
@@ -48,13 +52,18 @@ class LatentEvolution(Drawing):
     ) -> None:
         super().__init__(archive, seed)
         self.vae, self.config = vae, config or LatentEvolutionConfig()
+        self.parts: dict[Dag, None] = {}  # distinct parts of all DAGs told, in the order they came
+
+    def tell(self, evaluations: Iterable[ScoredDag]) -> None:
+        for item in self.archive.add(evaluations):
+            self.parts.update(dict.fromkeys(parts_of(item.dag, self.config.part_nodes)))
 
     def ask(self, count: int) -> list[Dag]:
         """Children of the winners of small tournaments, of each kind as many as its share."""
         if len(self.archive) < 2:
             raise DvaeError("latent-evolution needs at least two scored DAGs to start from: tell it some first")
-        scores = torch.tensor(self.archive.scores, dtype=torch.float64)
-        best = scores.topk(min(self.config.population, len(scores))).indices.tolist()
+        best = self._population()
+        parts = list(self.parts)
         found: list[Dag] = []
         for _ in range(ATTEMPTS):
             if len(found) == count:
@@ -62,7 +71,7 @@ class LatentEvolution(Drawing):
             missing = count - len(found)
             decoded = int((torch.rand(missing, generator=self.generator) < self.config.latents).sum())
             found += self._take(self._decoded(best, decoded), decoded) if decoded else []
-            found += self._take([self._changed(best) for _ in range(missing - decoded)], missing - decoded)
+            found += self._take([self._changed(best, parts) for _ in range(missing - decoded)], missing - decoded)
         return found
 
     def _take(self, dags: list[Dag], count: int) -> list[Dag]:
@@ -72,11 +81,23 @@ class LatentEvolution(Drawing):
         """The winner of a tournament; `best` are places in the archive, the best first."""
         return self.archive.dags[best[min(self._below(len(best)) for _ in range(self.config.tournament))]]
 
-    def _changed(self, best: list[int]) -> Dag:
+    def _population(self) -> list[int]:
+        """Places of the best DAGs, the best first; of equal scores the smallest: most likely they mean one thing."""
+        dags, scores = self.archive.dags, self.archive.scores
+        order = sorted(range(len(scores)), key=lambda place: (-scores[place], len(dags[place]), place))
+        chosen: list[int] = []
+        for place in order:
+            if not chosen or scores[chosen[-1]] - scores[place] > SAME * max(1.0, abs(scores[place])):
+                chosen.append(place)
+            if len(chosen) == self.config.population:
+                break
+        return chosen
+
+    def _changed(self, best: list[int], parts: list[Dag]) -> Dag:
         parent, task = self._parent(best), self.archive.task
         share = self.config.grafts / max(1 - self.config.latents, 1e-9)
         if float(torch.rand(1, generator=self.generator)) < share:
-            return grafted(task, parent, self.archive.dags[self._below(len(self.archive))], self.generator)
+            return grafted(task, parent, parts[self._below(len(parts))], self.generator)
         child = changed(task, parent, self.generator)
         return changed(task, child, self.generator) if self._below(3) == 0 else child
 
