@@ -83,7 +83,7 @@ def train(options: argparse.Namespace) -> None:
 def search(vae: dvae.VAE, items: list[ScoredDag], name: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
     """One search from 5,000 known scores."""
     task = ExpressionsTask()
-    known = sorted(random.Random(seed).sample(items, KNOWN), key=lambda item: item.score or 0.0)
+    known = sorted(random.Random(seed).sample(items, options.known), key=lambda item: item.score or 0.0)
     plan = None
     if options.retrain:
         settings = TrainingConfig(batch_size=64, learning_rate=options.retrain_rate, clip=5.0)
@@ -92,9 +92,13 @@ def search(vae: dvae.VAE, items: list[ScoredDag], name: str, seed: int, options:
             options.retrain, trainer(settings, options.device), dags, weight=options.retrain_weight,
             epochs=options.retrain_epochs, folder=options.keep and options.keep / f"{name}-{seed}",
         )  # fmt: skip
+    strategy = STRATEGIES.get(name, name)
+    if options.settings:
+        pairs = (setting.split("=", 1) for setting in options.settings)
+        strategy = partial(LatentEvolution, config=LatentEvolutionConfig(**{k: json.loads(v) for k, v in pairs}))
     started = time.perf_counter()
     study = dvae.search(
-        vae, task, strategy=STRATEGIES.get(name, name), warm=known, seed=seed, budget=options.budget,
+        vae, task, strategy=strategy, warm=known, seed=seed, budget=options.budget,
         batch=options.batch, retrain=plan,
     )  # fmt: skip
     return {
@@ -105,8 +109,8 @@ def search(vae: dvae.VAE, items: list[ScoredDag], name: str, seed: int, options:
 
 def best_at(study: Study, budget: int) -> dict[str, float]:
     """The lowest log(1 + MSE) after so many evaluations."""
-    errors = [-trial.score for trial in study.trials if trial.score is not None]
-    return {str(count): min(errors[:count]) for count in AT if count <= budget}
+    errors = [0.0 - trial.score for trial in study.trials if trial.score is not None]
+    return {str(count): min(errors[:count]) for count in sorted({*AT, budget}) if count <= budget}
 
 
 def searches(options: argparse.Namespace) -> None:
@@ -173,11 +177,13 @@ def main() -> None:
     look.add_argument("--seeds", default="0-9", help="FIRST-LAST, or one")
     look.add_argument("--budget", type=int, default=BUDGET)
     look.add_argument("--batch", type=int, default=10)
+    look.add_argument("--known", type=int, default=KNOWN, help="scores that the search is told")
     look.add_argument("--retrain", type=int, default=0, metavar="N", help="every N evaluations; 0: never")
     look.add_argument("--retrain-weight", type=float, default=1e-3)
     look.add_argument("--retrain-epochs", type=int, default=1)
     look.add_argument("--retrain-rate", type=float, default=3e-4)
     look.add_argument("--keep", type=Path, help="a folder for retrained weights")
+    look.add_argument("--settings", nargs="*", default=[], metavar="NAME=VALUE", help="of latent-evolution")
     look.add_argument("--note", default="", help="is added to the labels of the rows")
     for each in (look, show):
         each.add_argument("--lines", type=Path, required=True, help="a JSONL file of finished searches")

@@ -30,7 +30,7 @@ class LatentEvolutionConfig:
     population: int = 50  # the best DAGs, among which tournaments are held
     tournament: int = 5
     latents: float = 0.4  # share of the children that latents decode to
-    grafts: float = 0.3  # share that has a part of another DAG; the rest are single edits
+    grafts: float = 0.4  # share that has a part of another DAG; the rest are single edits
     part_nodes: int = 4  # of the parts that are grafted, at most
     shortest: float = 0.1
     longest: float = 1.0

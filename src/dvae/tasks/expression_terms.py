@@ -87,7 +87,7 @@ def arity_problem(dag: Dag) -> str | None:
 
 def merged(dag: Dag) -> Dag:
     """The expression with equal subterms merged, in the order of nodes that depends on nothing but what it means."""
-    terms, place = Terms(), []
+    terms, place = Terms(), list[Term]()
     for label, operands in zip(dag.types, dag.predecessors(), strict=True):
         place.append(terms.add(str(label), *(place[operand] for operand in operands)))
     return terms.dag(place[dag.sinks()[0]])

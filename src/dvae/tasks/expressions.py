@@ -112,14 +112,24 @@ class ExpressionsTask(Task):
 
     def keys_of(self, dags: Sequence[Dag]) -> list[Hashable]:
         """Expressions with their subterms merged: operands may be swapped."""
-        self.batch(dags)  # says what is none of the task
-        return [merged(dag) if is_expression(dag) else dag for dag in dags]
+        found: list[Hashable] = []
+        for dag in dags:
+            if not self.is_valid(dag):
+                self.batch([dag])  # says what is none of the task at all
+            found.append(merged(dag) if is_expression(dag) else dag)
+        return found
+
+    def is_valid(self, dag: Dag) -> bool:
+        return self.why_invalid(dag) is None
 
     def why_invalid(self, dag: Dag) -> str | None:
         problem = arity_problem(dag)
-        if problem is None and len(dag.sinks()) != 1:
-            problem = f"{len(dag.sinks())} nodes are used by no other, and an expression has one result"
-        return problem or super().why_invalid(dag)
+        if problem is not None:
+            return problem
+        if len(dag.sinks()) != 1:
+            return f"{len(dag.sinks())} nodes are used by no other, and an expression has one result"
+        size = len(dag) if len(dag) <= MOST_NODES else len(merged(dag))
+        return None if size <= MOST_NODES else f"it has {size} distinct subterms, and {NAME} allows {MOST_NODES}"
 
     def parse(self, text: str, where: str = "your text") -> Dag:
         """The DAG of an expression, or of one of the notations for all DAGs."""
