@@ -84,7 +84,9 @@ def search(
     ] = None,
     study: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Which study of the storage \\[default: task, score, strategy and seed]."),
+        typer.Option(
+            metavar="NAME", help="Which study of the storage \\[default: task, score, strategy, seed and retraining]."
+        ),
     ] = None,
     retrain: Annotated[
         int | None,
@@ -141,7 +143,7 @@ def search(
     STRATEGIES.get(strategy)
     scored = _resolved(searched, score)
     url = storage or storage_of(run)
-    name = study or _study_name(run, url, searched, score, strategy, seed)
+    name = study or _study_name(run, url, searched, score, strategy, seed) + (f"-retrain{retrain}" if retrain else "")
     if known is None and warm is None and _begun_with_nothing(url, name):
         known = NONE  # as a search that is resumed was begun
     plan = None
