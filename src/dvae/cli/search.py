@@ -138,14 +138,15 @@ def search(
 
     output.check_outputs(out, draw)
     opened = Run.open(run, data=data)
-    if workers and isolate is not False:
+    isolated = None if isolate is None else isolate == "yes"
+    if workers and isolated is not False:
         prepare(score)
     vae = opened.model(device)
     searched = vae.task if task is None else inputs.get_task(inputs.task_name(task))
     _check_same_space(vae, searched)
     sys.path.insert(0, "")  # a score or a strategy may lie in a file beside which the command is given
     STRATEGIES.get(strategy)
-    scored = _placed(searched, score, isolate, timeout, workers, attempts)
+    scored = _placed(searched, score, isolated, timeout, workers, attempts)
     url = storage or storage_of(run)
     name = study or _study_name(run, url, searched, score, strategy, seed) + (f"-retrain{retrain}" if retrain else "")
     if known is None and warm is None and _begun_with_nothing(url, name):
@@ -182,7 +183,7 @@ def search(
             seconds=None if minutes is None else 60 * minutes,
             about={"run": str(run.absolute()), "known_before": best and as_plain(best)},
             progress=True,
-            isolate=isolate,
+            isolate=isolated,
             attempts=attempts,
             take_over=take_over,
             retrain=plan,
