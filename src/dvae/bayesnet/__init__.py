@@ -1,21 +1,43 @@
 """Bayesian networks: tables of data, scores of networks, structure learning."""
 
-from dvae.bayesnet.bif import pgmpy_source, to_bif
+from dvae.bayesnet.bif import bif_text, pgmpy_source, to_bif
+from dvae.bayesnet.bif_reader import parse_bif, read_bif
 from dvae.bayesnet.discrete import DiscreteData
+from dvae.bayesnet.equivalence import Cpdag, cpdag_of, structural_hamming_distance
 from dvae.bayesnet.hill_climbing import ClimbedNetwork, hill_climb
+from dvae.bayesnet.network import Linear, Network, Table, Variable
+from dvae.bayesnet.network_file import read_network, write_network
+from dvae.bayesnet.parameters import fit, log_likelihoods
+from dvae.bayesnet.pgmpy_models import from_pgmpy, to_pgmpy
 from dvae.bayesnet.scores import NetworkScores
 from dvae.bayesnet.structure import FoundNetwork, exact_in_order, exact_optimum
 from dvae.bayesnet.tables import load_table
 
 __all__ = [
     "ClimbedNetwork",
+    "Cpdag",
     "DiscreteData",
     "FoundNetwork",
+    "Linear",
+    "Network",
     "NetworkScores",
+    "Table",
+    "Variable",
+    "bif_text",
+    "cpdag_of",
     "exact_in_order",
     "exact_optimum",
+    "fit",
+    "from_pgmpy",
     "hill_climb",
     "load_table",
+    "log_likelihoods",
+    "parse_bif",
     "pgmpy_source",
+    "read_bif",
+    "read_network",
+    "structural_hamming_distance",
     "to_bif",
+    "to_pgmpy",
+    "write_network",
 ]
