@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dvae.bayesnet import Linear, Network, Table, Variable
+from dvae.bayesnet import LinearGaussian, Network, ProbabilityTable, Variable
 
 SPRINKLER = """// written by hand, with the freedoms that the format allows
 network "sprinkler" { property author = nobody; }
@@ -40,7 +40,7 @@ def random_network(seed: int, size: int = 6, *, edges: float = 0.5, states: int 
             names[place],
             tuple(f"s{code}" for code in range(counts[place])),
             tuple(names[other] for other in above),
-            Table(shares),
+            ProbabilityTable(shares),
         )
     return Network(tuple(variables[name] for name in names))
 
@@ -49,17 +49,20 @@ def mixed_network() -> Network:
     """Two discrete and three continuous variables, with lines of every kind."""
     return Network(
         (
-            Variable("sex", ("f", "m"), (), Table(np.array([0.6, 0.4]))),
-            Variable("smoker", ("no", "yes"), ("sex",), Table(np.array([[0.7, 0.3], [0.5, 0.5]]))),
+            Variable("sex", ("f", "m"), (), ProbabilityTable(np.array([0.6, 0.4]))),
+            Variable("smoker", ("no", "yes"), ("sex",), ProbabilityTable(np.array([[0.7, 0.3], [0.5, 0.5]]))),
             Variable(
-                "height", None, ("sex",), Linear(np.array([165.0, 178.0]), np.zeros((2, 0)), np.array([6.0, 7.0]))
+                "height",
+                None,
+                ("sex",),
+                LinearGaussian(np.array([165.0, 178.0]), np.zeros((2, 0)), np.array([6.0, 7.0])),
             ),
-            Variable("age", None, (), Linear(np.array(40.0), np.zeros(0), np.array(12.0))),
+            Variable("age", None, (), LinearGaussian(np.array(40.0), np.zeros(0), np.array(12.0))),
             Variable(
                 "pressure",
                 None,
                 ("age", "smoker", "height"),
-                Linear(np.array([70.0, 80.0]), np.array([[0.8, 0.1], [1.0, 0.05]]), np.array([8.0, 10.0])),
+                LinearGaussian(np.array([70.0, 80.0]), np.array([[0.8, 0.1], [1.0, 0.05]]), np.array([8.0, 10.0])),
             ),
         )
     )

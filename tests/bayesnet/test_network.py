@@ -11,9 +11,9 @@ import pytest
 from bayesnet.networks import SPRINKLER, mixed_network, random_network
 from dvae.bayesnet import (
     DiscreteData,
-    Linear,
+    LinearGaussian,
     Network,
-    Table,
+    ProbabilityTable,
     Variable,
     bif_text,
     fit,
@@ -34,7 +34,7 @@ def test_a_file_of_another_program_is_read() -> None:
     assert network["grass"].states == ("<5", "5-12", "12+")
     assert network["grass"].parents == ("sprinkler", "rain")
     table = network["grass"].parameters
-    assert isinstance(table, Table)
+    assert isinstance(table, ProbabilityTable)
     assert table.probabilities[0, 0].tolist() == [0.01, 0.09, 0.9]
     assert table.probabilities[0, 1].tolist() == table.probabilities[1, 0].tolist() == [0.25, 0.25, 0.5]
     assert network.order == ("rain", "sprinkler", "grass")
@@ -58,7 +58,7 @@ def test_names_that_bif_has_no_words_for_come_back(tmp_path: Path) -> None:
     odd = ("//", "x/y", 'a "b"; c', "größer", "a b", "a_b", "{", "\u4f60 \U0001f600")
     variables = [Variable("blood pressure; {x}", odd), Variable("blood_pressure", odd, ("blood pressure; {x}",))]
     shares = np.random.default_rng(0).dirichlet(np.ones(len(odd)), len(odd))
-    parameters = (Table(shares[0]), Table(shares))
+    parameters = (ProbabilityTable(shares[0]), ProbabilityTable(shares))
     network = Network(
         tuple(Variable(v.name, v.states, v.parents, table) for v, table in zip(variables, parameters, strict=True))
     )
@@ -147,8 +147,8 @@ def test_a_network_checks_itself() -> None:
         ([Variable("a", yes_no, ("b",))], "no variable of the network"),
         ([Variable("a", yes_no, ("b",)), Variable("b", yes_no, ("a",))], "cycle"),
         ([Variable("a", None), Variable("b", yes_no, ("a",))], "continuous parent 'a'"),
-        ([Variable("a", yes_no, (), Table(np.ones((2, 2)) / 2))], "table of 'a'"),
-        ([Variable("a", None, (), Linear(np.ones(2), np.ones((2, 0)), np.ones(2)))], "do not fit"),
+        ([Variable("a", yes_no, (), ProbabilityTable(np.ones((2, 2)) / 2))], "table of 'a'"),
+        ([Variable("a", None, (), LinearGaussian(np.ones(2), np.ones((2, 0)), np.ones(2)))], "do not fit"),
     ]:
         with pytest.raises(TaskError, match=words):
             Network(tuple(variables))
@@ -168,13 +168,13 @@ def test_parameters_are_counts_with_a_prior() -> None:
     network = Network.of(dag, states)
     likely = fit(network, data, prior=0)
     table = likely["b"].parameters
-    assert isinstance(table, Table)
+    assert isinstance(table, ProbabilityTable)
     assert table.probabilities == pytest.approx(np.array([[2 / 3, 1 / 3], [1, 0], [0.5, 0.5]]))
     by_row = fit(network, data)["b"].parameters
-    assert isinstance(by_row, Table)
+    assert isinstance(by_row, ProbabilityTable)
     assert by_row.probabilities == pytest.approx(np.array([[2.5 / 4, 1.5 / 4], [2.5 / 3, 0.5 / 3], [0.5, 0.5]]))
     by_table = fit(network, data, prior=6, per="table")["b"].parameters
-    assert isinstance(by_table, Table)
+    assert isinstance(by_table, ProbabilityTable)
     assert by_table.probabilities == pytest.approx(np.array([[3 / 5, 2 / 5], [3 / 4, 1 / 4], [0.5, 0.5]]))
     with pytest.raises(TaskError, match="prior is -1"):
         fit(network, data, prior=-1)
@@ -191,7 +191,7 @@ def test_lines_are_least_squares_by_configuration() -> None:
     }
     table["pressure"] = 60 + table["age"] + 0.2 * table["height"] + generator.normal(0, 3, 40)
     fitted = fit(network, table)["pressure"].parameters
-    assert isinstance(fitted, Linear)
+    assert isinstance(fitted, LinearGaussian)
     inside = np.array(table["smoker"]) == "yes"
     matrix = np.stack([np.ones(40), table["age"], table["height"]], axis=1)[inside]
     solution, residual, *_ = np.linalg.lstsq(matrix, table["pressure"][inside], rcond=None)
@@ -206,12 +206,12 @@ def test_rows_with_missing_values_count_where_they_can() -> None:
     table = {"a": ["x", "x", "y", None], "b": ["u", "", "v", "v"], "c": [1.0, 3.0, float("nan"), 9.0]}
     fitted = fit(network, table, prior=0)
     tables = [fitted[name].parameters for name in "ab"]
-    assert isinstance(tables[0], Table)
-    assert isinstance(tables[1], Table)
+    assert isinstance(tables[0], ProbabilityTable)
+    assert isinstance(tables[1], ProbabilityTable)
     assert tables[0].probabilities == pytest.approx([2 / 3, 1 / 3])
     assert tables[1].probabilities == pytest.approx(np.array([[1.0, 0], [0, 1.0]]))
     line = fitted["c"].parameters
-    assert isinstance(line, Linear)
+    assert isinstance(line, LinearGaussian)
     assert line.intercept == pytest.approx([2.0, 2.0])  # y has no number of its own
     assert np.isnan(log_likelihoods(fitted, table)).tolist() == [False, True, True, True]
 
@@ -220,7 +220,7 @@ def test_a_column_that_copies_another_has_a_line() -> None:
     network = Network.of(Dag(("a", "b"), ((0, 1),)), {"a": None, "b": None})
     numbers = np.arange(10.0)
     line = fit(network, {"a": numbers, "b": 2 * numbers + 1})["b"].parameters
-    assert isinstance(line, Linear)
+    assert isinstance(line, LinearGaussian)
     assert line.coefficients == pytest.approx([2.0])
     assert 0 < line.deviation < 1e-3
 

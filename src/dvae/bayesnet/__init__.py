@@ -5,7 +5,8 @@ from dvae.bayesnet.bif_reader import parse_bif, read_bif
 from dvae.bayesnet.discrete import DiscreteData
 from dvae.bayesnet.equivalence import Cpdag, cpdag_of, structural_hamming_distance
 from dvae.bayesnet.hill_climbing import ClimbedNetwork, hill_climb
-from dvae.bayesnet.network import Linear, Network, Table, Variable
+from dvae.bayesnet.inference import Belief, Inference, NumberBelief, StateShares, query
+from dvae.bayesnet.network import LinearGaussian, Network, ProbabilityTable, Variable
 from dvae.bayesnet.network_file import read_network, write_network
 from dvae.bayesnet.parameters import fit, log_likelihoods
 from dvae.bayesnet.pgmpy_models import from_pgmpy, to_pgmpy
@@ -14,14 +15,18 @@ from dvae.bayesnet.structure import FoundNetwork, exact_in_order, exact_optimum
 from dvae.bayesnet.tables import load_table
 
 __all__ = [
+    "Belief",
     "ClimbedNetwork",
     "Cpdag",
     "DiscreteData",
     "FoundNetwork",
-    "Linear",
+    "Inference",
+    "LinearGaussian",
     "Network",
     "NetworkScores",
-    "Table",
+    "NumberBelief",
+    "ProbabilityTable",
+    "StateShares",
     "Variable",
     "bif_text",
     "cpdag_of",
@@ -34,6 +39,7 @@ __all__ = [
     "log_likelihoods",
     "parse_bif",
     "pgmpy_source",
+    "query",
     "read_bif",
     "read_network",
     "structural_hamming_distance",

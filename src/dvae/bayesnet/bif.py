@@ -6,7 +6,7 @@ from itertools import product
 
 from dvae.bayesnet.bif_words import NAME, STATES, property_line, words_of
 from dvae.bayesnet.discrete import DiscreteData
-from dvae.bayesnet.network import Floats, Network, Table, Variable
+from dvae.bayesnet.network import Floats, Network, ProbabilityTable, Variable
 from dvae.bayesnet.parameters import PRIOR_COUNT, fit, states_of
 from dvae.dag import Dag
 from dvae.errors import TaskError
@@ -68,7 +68,7 @@ def _probabilities(
     state_words: dict[str, dict[str, str]],
     digits: int | None,
 ) -> list[str]:
-    assert isinstance(variable.parameters, Table)
+    assert isinstance(variable.parameters, ProbabilityTable)
     shares = variable.parameters.probabilities
     if not variable.parents:
         return [f"probability ( {words[variable.name]} ) {{", f"  table {_numbers(shares, digits)};", "}"]

@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from dvae.bayesnet.bif_words import NAME, STATES, read_property
-from dvae.bayesnet.network import ROW_TOLERANCE, Floats, Network, Table, Variable
+from dvae.bayesnet.network import ROW_TOLERANCE, Floats, Network, ProbabilityTable, Variable
 from dvae.dag.lines import FilePath, numbered_lines
 from dvae.errors import FormatError, TaskError
 
@@ -79,7 +79,7 @@ class _Reader:
         parents = tuple(self.variables[parent].name for parent in block.parents)
         variable = Variable(block.name, block.real_states, parents)
         try:
-            return replace(variable, parameters=Table(block.table))
+            return replace(variable, parameters=ProbabilityTable(block.table))
         except TaskError as error:
             raise self.error_at(block.start, f"the table of {block.name!r}: {error}") from None
 

@@ -25,7 +25,7 @@ ROW_TOLERANCE = 0.011  # by which a row of a table may miss 1: tables of others 
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class ProbabilityTable:
     """Probabilities of a discrete variable: an axis for each parent, in their order, then its own states."""
 
     probabilities: Floats
@@ -41,13 +41,13 @@ class Table:
         object.__setattr__(self, "probabilities", shares)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Table) and np.array_equal(self.probabilities, other.probabilities)
+        return isinstance(other, ProbabilityTable) and np.array_equal(self.probabilities, other.probabilities)
 
     __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, eq=False)
-class Linear:
+class LinearGaussian:
     """Parameters of a continuous variable: axes for its discrete parents and, of the coefficients, its continuous ones.
 
     Its mean is `intercept + coefficients @ continuous parents`.
@@ -68,7 +68,9 @@ class Linear:
 
     def __eq__(self, other: object) -> bool:
         names = ("intercept", "coefficients", "deviation")
-        return isinstance(other, Linear) and all(np.array_equal(getattr(self, n), getattr(other, n)) for n in names)
+        return isinstance(other, LinearGaussian) and all(
+            np.array_equal(getattr(self, n), getattr(other, n)) for n in names
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -80,7 +82,7 @@ class Variable:
     name: str
     states: tuple[str, ...] | None = None
     parents: tuple[str, ...] = ()
-    parameters: Table | Linear | None = None
+    parameters: ProbabilityTable | LinearGaussian | None = None
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -258,11 +260,11 @@ class Network:
     def _check_shapes(self, variable: Variable) -> None:
         given = self.sizes(self.discrete_parents(variable))
         parameters = variable.parameters
-        if isinstance(parameters, Table):
+        if isinstance(parameters, ProbabilityTable):
             wanted = (*given, len(variable.states or ()))
             if not variable.is_discrete or parameters.probabilities.shape != wanted:
                 raise TaskError(f"the table of {variable.name!r} is {parameters.probabilities.shape}, not {wanted}")
-        elif isinstance(parameters, Linear):
+        elif isinstance(parameters, LinearGaussian):
             lines = (*given, len(self.continuous_parents(variable)))
             shapes = (parameters.intercept.shape, parameters.deviation.shape, parameters.coefficients.shape)
             if variable.is_discrete or shapes != (given, given, lines):

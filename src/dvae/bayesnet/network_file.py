@@ -10,7 +10,7 @@ import numpy as np
 
 from dvae.bayesnet.bif import bif_text
 from dvae.bayesnet.bif_reader import read_bif
-from dvae.bayesnet.network import Linear, Network, Table, Variable
+from dvae.bayesnet.network import LinearGaussian, Network, ProbabilityTable, Variable
 from dvae.dag.lines import FilePath
 from dvae.errors import ConfigError, FormatError, TaskError
 from dvae.files import read_json, write_json, write_text
@@ -52,9 +52,9 @@ def _plain_variable(variable: Variable) -> dict[str, Any]:
         plain["states"] = list(variable.states)
     plain["parents"] = list(variable.parents)
     parameters = variable.parameters
-    if isinstance(parameters, Table):
+    if isinstance(parameters, ProbabilityTable):
         plain["table"] = parameters.probabilities.tolist()
-    elif isinstance(parameters, Linear):
+    elif isinstance(parameters, LinearGaussian):
         plain |= {key: getattr(parameters, key).tolist() for key in ("intercept", "coefficients", "deviation")}
     return plain
 
@@ -82,13 +82,13 @@ def _read_variable(plain: Any) -> Variable:
     parents = _words(plain.get("parents"), f"the parents of {name!r}")
     if "states" in plain:
         states = _words(plain["states"], f"the states of {name!r}")
-        table = Table(np.array(plain["table"], dtype=np.float64)) if "table" in plain else None
+        table = ProbabilityTable(np.array(plain["table"], dtype=np.float64)) if "table" in plain else None
         return Variable(name, states, parents, table)
     if not any(key in plain for key in linear):
         return Variable(name, None, parents)
     if missing := [key for key in linear if key not in plain]:
         raise TaskError(f"the variable {name!r} lacks {missing[0]!r}")
-    return Variable(name, None, parents, Linear(*(np.array(plain[key], dtype=np.float64) for key in linear)))
+    return Variable(name, None, parents, LinearGaussian(*(np.array(plain[key], dtype=np.float64) for key in linear)))
 
 
 def _words(value: Any, what: str) -> tuple[str, ...]:

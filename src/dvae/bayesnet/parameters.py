@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from dvae.bayesnet.network import Array, Floats, Linear, Network, Table, Variable
+from dvae.bayesnet.network import Array, Floats, LinearGaussian, Network, ProbabilityTable, Variable
 from dvae.bayesnet.rows import Rows, TableLike, states_of
 from dvae.errors import TaskError
 
@@ -67,11 +67,11 @@ def family_log_likelihoods(network: Network, variable: Variable, rows: Rows) -> 
     given = configurations(network, network.discrete_parents(variable), part)
     values = part.columns[variable.name]
     parameters = variable.parameters
-    if isinstance(parameters, Table):
+    if isinstance(parameters, ProbabilityTable):
         shares = parameters.probabilities.reshape(-1, parameters.probabilities.shape[-1])
         with np.errstate(divide="ignore"):
             found[known] = np.log(shares[given, values] / shares.sum(-1)[given])
-    elif isinstance(parameters, Linear):
+    elif isinstance(parameters, LinearGaussian):
         deviation = parameters.deviation.ravel()[given]
         error = (values - means(network, variable, part, given)) / deviation
         found[known] = -0.5 * error**2 - np.log(deviation) - 0.5 * math.log(2 * math.pi)
@@ -82,7 +82,7 @@ def family_log_likelihoods(network: Network, variable: Variable, rows: Rows) -> 
 
 def means(network: Network, variable: Variable, rows: Rows, given: Array) -> Floats:
     """The mean of a continuous variable in every row, given its parents; `given` numbers the discrete ones' states."""
-    assert isinstance(variable.parameters, Linear)
+    assert isinstance(variable.parameters, LinearGaussian)
     above = network.continuous_parents(variable)
     lines = variable.parameters.coefficients.reshape(variable.parameters.intercept.size, len(above))
     mean: Floats = variable.parameters.intercept.ravel()[given]
@@ -106,7 +106,7 @@ def _complete(rows: Rows, names: tuple[str, ...]) -> np.ndarray[tuple[int], np.d
     return known
 
 
-def _table(network: Network, variable: Variable, rows: Rows, prior: float, per: Per) -> Table:
+def _table(network: Network, variable: Variable, rows: Rows, prior: float, per: Per) -> ProbabilityTable:
     shape = network.sizes((*variable.parents, variable.name))
     cells = math.prod(shape)
     if cells > MAX_CELLS:
@@ -119,10 +119,10 @@ def _table(network: Network, variable: Variable, rows: Rows, prior: float, per: 
     counts = np.bincount(configurations(network, family, part), part.weights, minlength=cells).reshape(shape)
     shares = counts + prior / (shape[-1] if per == "row" else cells)
     sums = shares.sum(-1, keepdims=True)
-    return Table(np.where(sums > 0, shares / np.where(sums > 0, sums, 1), 1 / shape[-1]))
+    return ProbabilityTable(np.where(sums > 0, shares / np.where(sums > 0, sums, 1), 1 / shape[-1]))
 
 
-def _lines(network: Network, variable: Variable, rows: Rows) -> Linear:
+def _lines(network: Network, variable: Variable, rows: Rows) -> LinearGaussian:
     above, beside = network.continuous_parents(variable), network.discrete_parents(variable)
     part = rows.take(_complete(rows, (variable.name, *variable.parents)))
     sizes = network.sizes(beside)
@@ -140,7 +140,7 @@ def _lines(network: Network, variable: Variable, rows: Rows) -> Linear:
             if part.weights[inside].sum() > len(above) + 1:
                 found[number] = _line(matrix[inside], values[inside], part.weights[inside], smallest)
     shaped = found.reshape(*sizes, len(above) + 2)
-    return Linear(shaped[..., 0], shaped[..., 1:-1], shaped[..., -1])
+    return LinearGaussian(shaped[..., 0], shaped[..., 1:-1], shaped[..., -1])
 
 
 def _line(matrix: Floats, values: Floats, weights: Floats, smallest: float) -> Floats:

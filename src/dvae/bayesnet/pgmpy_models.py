@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dvae.bayesnet.network import Network, Table, Variable
+from dvae.bayesnet.network import Network, ProbabilityTable, Variable
 from dvae.errors import TaskError
 from dvae.extras import missing
 
@@ -24,7 +24,7 @@ def to_pgmpy(network: Network) -> Any:
     model.add_nodes_from(network.names)
     model.add_edges_from(network.edges)
     for variable in network.variables:
-        if isinstance(variable.parameters, Table):
+        if isinstance(variable.parameters, ProbabilityTable):
             model.add_cpds(_cpd(TabularCPD, network, variable, variable.parameters))
     return model
 
@@ -43,11 +43,11 @@ def from_pgmpy(model: Any) -> Network:
             wanted = [str(state) for state in model.get_cpds(parent).state_names[parent]]
             listed = [str(state) for state in cpd.state_names[parent]]
             probabilities = np.take(probabilities, [listed.index(state) for state in wanted], axis=place)
-        variables.append(Variable(str(node), states, tuple(map(str, parents)), Table(probabilities)))
+        variables.append(Variable(str(node), states, tuple(map(str, parents)), ProbabilityTable(probabilities)))
     return Network(tuple(variables))
 
 
-def _cpd(make: Any, network: Network, variable: Variable, table: Table) -> Any:
+def _cpd(make: Any, network: Network, variable: Variable, table: ProbabilityTable) -> Any:
     shares = table.probabilities
     columns = np.moveaxis(shares / shares.sum(-1, keepdims=True), -1, 0).reshape(shares.shape[-1], -1)
     names = (variable.name, *variable.parents)
