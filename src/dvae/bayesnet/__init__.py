@@ -2,6 +2,7 @@
 
 from dvae.bayesnet.bif import bif_text, pgmpy_source, to_bif
 from dvae.bayesnet.bif_reader import parse_bif, read_bif
+from dvae.bayesnet.comparison import Comparison, Mean, accuracy, compare, row_log_likelihoods
 from dvae.bayesnet.discrete import DiscreteData
 from dvae.bayesnet.equivalence import Cpdag, cpdag_of, structural_hamming_distance
 from dvae.bayesnet.hill_climbing import ClimbedNetwork, hill_climb
@@ -10,6 +11,9 @@ from dvae.bayesnet.network import LinearGaussian, Network, ProbabilityTable, Var
 from dvae.bayesnet.network_file import read_network, write_network
 from dvae.bayesnet.parameters import fit, log_likelihoods
 from dvae.bayesnet.pgmpy_models import from_pgmpy, to_pgmpy
+from dvae.bayesnet.prediction import Prediction, predict
+from dvae.bayesnet.rows import Rows
+from dvae.bayesnet.sampling import sample
 from dvae.bayesnet.scores import NetworkScores
 from dvae.bayesnet.structure import FoundNetwork, exact_in_order, exact_optimum
 from dvae.bayesnet.tables import load_table
@@ -17,18 +21,24 @@ from dvae.bayesnet.tables import load_table
 __all__ = [
     "Belief",
     "ClimbedNetwork",
+    "Comparison",
     "Cpdag",
     "DiscreteData",
     "FoundNetwork",
     "Inference",
     "LinearGaussian",
+    "Mean",
     "Network",
     "NetworkScores",
     "NumberBelief",
+    "Prediction",
     "ProbabilityTable",
+    "Rows",
     "StateShares",
     "Variable",
+    "accuracy",
     "bif_text",
+    "compare",
     "cpdag_of",
     "exact_in_order",
     "exact_optimum",
@@ -39,9 +49,12 @@ __all__ = [
     "log_likelihoods",
     "parse_bif",
     "pgmpy_source",
+    "predict",
     "query",
     "read_bif",
     "read_network",
+    "row_log_likelihoods",
+    "sample",
     "structural_hamming_distance",
     "to_bif",
     "to_pgmpy",
