@@ -7,7 +7,7 @@ from itertools import combinations, product
 
 import pytest
 
-from dvae.bayesnet import Cpdag, cpdag_of, structural_hamming_distance
+from dvae.bayesnet import Cpdag, Network, cpdag_of, network_class, structural_hamming_distance
 from dvae.dag import Dag
 from dvae.errors import DagError, TaskError
 
@@ -52,6 +52,21 @@ def test_the_class_of_every_dag_of_four_variables_is_what_its_members_agree_on()
         found = cpdag_of(dag)
         assert found.directed == shared
         assert found.undirected == wanted
+
+
+def test_no_member_of_a_mixed_class_leads_from_a_number_to_a_state() -> None:
+    def allowed(edges: set[tuple[str, str]]) -> bool:
+        return not any(source in "cd" and target in "ab" for source, target in edges)
+
+    states = {"a": ("0", "1"), "b": ("0", "1"), "c": None, "d": None}
+    classes = defaultdict(list)
+    for dag in all_dags():
+        edges = {(str(dag.types[u]), str(dag.types[v])) for u, v in dag.edges}
+        if allowed(edges):
+            classes[signature(dag)].append((edges, network_class(Network.of(dag, states, NAMES))))
+    for members in classes.values():
+        shared = set.intersection(*(edges for edges, _ in members))
+        assert all(found.directed == shared for _, found in members)
 
 
 def test_distance_counts_pairs_that_are_joined_differently() -> None:

@@ -4,7 +4,7 @@ from dvae.bayesnet.bif import bif_text, pgmpy_source, to_bif
 from dvae.bayesnet.bif_reader import parse_bif, read_bif
 from dvae.bayesnet.comparison import Comparison, Mean, accuracy, compare, row_log_likelihoods
 from dvae.bayesnet.discrete import DiscreteData
-from dvae.bayesnet.equivalence import Cpdag, cpdag_of, structural_hamming_distance
+from dvae.bayesnet.equivalence import Cpdag, cpdag_of, network_class, structural_hamming_distance
 from dvae.bayesnet.hill_climbing import ClimbedNetwork, hill_climb
 from dvae.bayesnet.inference import Belief, Inference, NumberBelief, StateShares, query
 from dvae.bayesnet.network import LinearGaussian, Network, ProbabilityTable, Variable
@@ -47,6 +47,7 @@ __all__ = [
     "hill_climb",
     "load_table",
     "log_likelihoods",
+    "network_class",
     "parse_bif",
     "pgmpy_source",
     "predict",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dvae.bayesnet.equivalence import cpdag_of, structural_hamming_distance
+from dvae.bayesnet.equivalence import network_class, structural_hamming_distance
 from dvae.bayesnet.inference import Inference
 from dvae.bayesnet.network import Floats, Network
 from dvae.bayesnet.parameters import log_likelihoods
@@ -57,7 +57,7 @@ class Comparison:
 
 def compare(first: Network, second: Network, table: TableLike | None = None) -> Comparison:
     """How two networks differ and, with a table that neither was fitted to, which one explains it better."""
-    classes = cpdag_of(first.dag), cpdag_of(second.dag)
+    classes = network_class(first), network_class(second)
     distance = structural_hamming_distance(*classes)
     edges = [one.adjacencies for one in classes]
     parts = (edges[0] & edges[1], edges[0] - edges[1], edges[1] - edges[0])

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from dvae.bayesnet.network import Network
 from dvae.dag import Dag
 from dvae.errors import TaskError
 
@@ -46,11 +47,17 @@ def cpdag_of(dag: Dag) -> Cpdag:
     return cpdag_of_edges(names, [(names[source], names[target]) for source, target in dag.edges])
 
 
-def cpdag_of_edges(names: Sequence[str], edges: Iterable[Pair]) -> Cpdag:
-    """The equivalence class of the network with these edges.
+def network_class(network: Network) -> Cpdag:
+    """The equivalence class of a network; no member turns an edge from a discrete to a continuous variable round."""
+    fixed = [edge for edge in network.edges if network[edge[0]].is_discrete and not network[edge[1]].is_discrete]
+    return cpdag_of_edges(network.names, network.edges, fixed)
+
+
+def cpdag_of_edges(names: Sequence[str], edges: Iterable[Pair], fixed: Iterable[Pair] = ()) -> Cpdag:
+    """The equivalence class of the network with these edges, of which the fixed ones have their direction anyway.
 
     Edges of v-structures are directed, and then those that a cycle or a new v-structure would follow from otherwise
-    (Meek, UAI 1995; his fourth rule is needed only with knowledge from elsewhere).
+    (the four rules of Meek, UAI 1995).
     """
     edges = list(edges)
     parents: dict[str, set[str]] = {name: set() for name in names}
@@ -59,7 +66,7 @@ def cpdag_of_edges(names: Sequence[str], edges: Iterable[Pair]) -> Cpdag:
         parents[target].add(source)
         adjacent[source].add(target)
         adjacent[target].add(source)
-    directed: set[Pair] = set()
+    directed: set[Pair] = set(fixed)
     for child, above in parents.items():
         for first, second in combinations(above, 2):
             if second not in adjacent[first]:
@@ -97,10 +104,12 @@ def _compelled(edge: Pair, directed: set[Pair], adjacent: dict[str, set[str]]) -
     shared = adjacent[source] & adjacent[target]
     if any((source, middle) in directed and (middle, target) in directed for middle in shared):  # rule 2: else a cycle
         return True
-    into = [middle for middle in shared if (middle, target) in directed and (source, middle) not in directed]
-    return any(  # rule 3: else a cycle or a new v-structure
-        second not in adjacent[first]
-        for first, second in combinations([middle for middle in into if (middle, source) not in directed], 2)
+    into = [middle for middle in shared if (middle, target) in directed]
+    free = [middle for middle in into if (middle, source) not in directed]
+    if any(second not in adjacent[first] for first, second in combinations(free, 2)):  # rule 3: else one of the above
+        return True
+    return any(  # rule 4, needed with fixed edges only
+        (above, middle) in directed and above not in adjacent[target] for middle in into for above in adjacent[source]
     )
 
 

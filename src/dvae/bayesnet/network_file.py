@@ -43,10 +43,11 @@ def write_network(path: FilePath, network: Network) -> None:
 
 def to_plain(network: Network) -> dict[str, Any]:
     """The network as a JSON value."""
-    return {"format": FORMAT, "variables": [_plain_variable(variable) for variable in network.variables]}
+    return {"format": FORMAT, "variables": [plain_variable(variable) for variable in network.variables]}
 
 
-def _plain_variable(variable: Variable) -> dict[str, Any]:
+def plain_variable(variable: Variable) -> dict[str, Any]:
+    """A variable with its parents and parameters as a JSON value."""
     plain: dict[str, Any] = {"name": variable.name}
     if variable.states is not None:
         plain["states"] = list(variable.states)
