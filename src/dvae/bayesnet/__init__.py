@@ -1,12 +1,17 @@
-"""Bayesian networks: tables of data, scores of networks, structure learning."""
+"""Bayesian networks: tables of data, scores, structure learning, and the use of what was learned."""
 
+from dvae.bayesnet.algorithms import ALGORITHMS, Algorithm, Exact, HillClimbing, Search, Tabu
 from dvae.bayesnet.bif import bif_text, pgmpy_source, to_bif
 from dvae.bayesnet.bif_reader import parse_bif, read_bif
+from dvae.bayesnet.columns import Column
 from dvae.bayesnet.comparison import Comparison, Mean, accuracy, compare, row_log_likelihoods
 from dvae.bayesnet.discrete import DiscreteData
 from dvae.bayesnet.equivalence import Cpdag, cpdag_of, network_class, structural_hamming_distance
+from dvae.bayesnet.families import FamilyScores, families
 from dvae.bayesnet.hill_climbing import ClimbedNetwork, hill_climb
 from dvae.bayesnet.inference import Belief, Inference, NumberBelief, StateShares, query
+from dvae.bayesnet.knowledge import Constraints, Knowledge
+from dvae.bayesnet.learning import Learned, learn
 from dvae.bayesnet.network import LinearGaussian, Network, ProbabilityTable, Variable
 from dvae.bayesnet.network_file import read_network, write_network
 from dvae.bayesnet.parameters import fit, log_likelihoods
@@ -16,16 +21,26 @@ from dvae.bayesnet.rows import Rows
 from dvae.bayesnet.sampling import sample
 from dvae.bayesnet.scores import NetworkScores
 from dvae.bayesnet.structure import FoundNetwork, exact_in_order, exact_optimum
+from dvae.bayesnet.table import Table
 from dvae.bayesnet.tables import load_table
 
 __all__ = [
+    "ALGORITHMS",
+    "Algorithm",
     "Belief",
     "ClimbedNetwork",
+    "Column",
     "Comparison",
+    "Constraints",
     "Cpdag",
     "DiscreteData",
+    "Exact",
+    "FamilyScores",
     "FoundNetwork",
+    "HillClimbing",
     "Inference",
+    "Knowledge",
+    "Learned",
     "LinearGaussian",
     "Mean",
     "Network",
@@ -34,7 +49,10 @@ __all__ = [
     "Prediction",
     "ProbabilityTable",
     "Rows",
+    "Search",
     "StateShares",
+    "Table",
+    "Tabu",
     "Variable",
     "accuracy",
     "bif_text",
@@ -42,9 +60,11 @@ __all__ = [
     "cpdag_of",
     "exact_in_order",
     "exact_optimum",
+    "families",
     "fit",
     "from_pgmpy",
     "hill_climb",
+    "learn",
     "load_table",
     "log_likelihoods",
     "network_class",

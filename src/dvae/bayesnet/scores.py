@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Literal, TypeAlias, get_args
 
@@ -23,14 +23,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
-from dvae.bayesnet.discrete import DiscreteData, Integers
+from dvae.bayesnet.counting import Floats, Integers, JointCounts, bits
+from dvae.bayesnet.discrete import DiscreteData
 from dvae.dag import Dag
 from dvae.errors import TaskError
 
 ScoreName = Literal["bic", "aic", "loglik", "k2", "bde"]
 SCORE_NAMES: tuple[ScoreName, ...] = get_args(ScoreName)
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 Booleans: TypeAlias = npt.NDArray[np.bool_]
 Term: TypeAlias = tuple[Literal["entropy", "factorial", "rising", "dirichlet"], int]
 
@@ -52,8 +52,9 @@ class NetworkScores:
         self.names = data.names
         self.index_of = {name: index for index, name in enumerate(data.names)}
         self.num_levels = data.num_levels
-        rows, self._weights = data.distinct
+        rows, weights = data.grouped
         self._columns = [np.ascontiguousarray(column) for column in rows.T]
+        self._joint = JointCounts(self._columns, self.num_levels, weights)
         self._terms: dict[tuple[Term, int], float] = {}
         self._locals: dict[tuple[str, int, int], float] = {}
 
@@ -75,6 +76,22 @@ class NetworkScores:
             found = gain - self._price(name) * (self.num_levels[variable] - 1) * cells
             self._locals[key] = found
         return found
+
+    def prepare(self, name: ScoreName, variable: int, parents: int, more: Iterable[int]) -> None:
+        """Counts what `local_of` needs for these parents with each one of `more`, all in few passes over the rows."""
+        whole, given = self._parts(name, variable)
+        wanted = list(more)
+        self._extend(whole, parents | 1 << variable, wanted)
+        self._extend(given, parents, wanted)
+
+    def _extend(self, term: Term, mask: int, places: Sequence[int]) -> None:
+        wanted = [place for place in places if (term, mask | 1 << place) not in self._terms]
+        if not wanted:
+            return
+        for place, counts in self._joint.extended(mask, wanted):
+            whole = mask | 1 << place
+            cells = math.prod(self.num_levels[each] for each in bits(whole))
+            self._terms[term, whole] = self._value(term, counts[counts > 0], cells)
 
     def score(self, name: ScoreName, dag: Dag) -> float:
         """The score of one network."""
@@ -172,7 +189,7 @@ class NetworkScores:
         key = (term, mask)
         if key not in self._terms:
             cells = math.prod(self.num_levels[place] for place in bits(mask))
-            self._terms[key] = self._value(term, self._joint_counts(mask), cells)
+            self._terms[key] = self._value(term, self._joint.counts(mask), cells)
         return self._terms[key]
 
     def _value(self, term: Term, counts: Floats, cells: float) -> float:
@@ -185,19 +202,6 @@ class NetworkScores:
         start = levels if kind == "rising" else self.iss / cells
         return float(gammaln(start + counts).sum() - len(counts) * gammaln(start))
 
-    def _joint_counts(self, mask: int) -> Floats:
-        """How often each joint configuration of some variables occurs, those that never do left out."""
-        groups, codes = 1, np.zeros(len(self._weights), dtype=np.intp)
-        most = 4 * len(codes) + 1024  # cells to count into, before codes are made dense again
-        for place in bits(mask):
-            if groups > 1 and groups * self.num_levels[place] > most:
-                seen = np.bincount(codes, minlength=groups) > 0
-                codes, groups = (np.cumsum(seen) - 1)[codes], int(seen.sum())
-            codes = codes * self.num_levels[place] + self._columns[place]
-            groups *= self.num_levels[place]
-        counts = np.bincount(codes, self._weights, minlength=groups).astype(np.float64, copy=False)
-        return counts[counts > 0]
-
     def _all_terms(self, wanted: set[Term], most: int) -> dict[Term, Floats]:
         """The terms of all sets of at most so many variables, by bit mask; each set's counts refine a smaller one's."""
         size = len(self.names)
@@ -209,24 +213,15 @@ class NetworkScores:
             for place in range(first, size if room else first):
                 levels = self.num_levels[place]
                 finer = codes * levels + self._columns[place]
-                every = np.bincount(finer, self._weights, minlength=len(counts) * levels)
-                finer_counts = every.astype(np.float64, copy=False)
+                finer_counts = self._joint.counted(finer, len(counts) * levels)
                 seen = finer_counts > 0
                 has_children = room > 1 and place + 1 < size
                 dense = (np.cumsum(seen) - 1)[finer] if has_children else finer
                 visit(mask | 1 << place, place + 1, room - 1, dense, finer_counts[seen], cells * levels)
 
-        rows = np.zeros(len(self._weights), dtype=np.intp)
-        visit(0, 0, most, rows, np.array([self._weights.sum()]), 1.0)
+        rows = np.zeros(self._joint.num_rows, dtype=np.intp)
+        visit(0, 0, most, rows, np.array([float(self.data.num_rows)]), 1.0)
         return terms
-
-
-def bits(mask: int) -> Iterator[int]:
-    """The places of the ones in a bit mask, smallest first."""
-    while mask:
-        lowest = mask & -mask
-        yield lowest.bit_length() - 1
-        mask ^= lowest
 
 
 def parent_masks(adjacency: Booleans) -> npt.NDArray[np.generic]:

@@ -20,16 +20,16 @@ def learn(
 
     Try: dvae bn learn table.csv --out network.bif
     """
-    from dvae.bayesnet import DiscreteData, NetworkScores, hill_climb, to_bif
+    from dvae import bayesnet
     from dvae.files import write_text
 
     output.check_ending(out, (".bif",), "a network")
-    data = DiscreteData.read_csv(table)
-    found = hill_climb(NetworkScores(data), seed=seed)
+    data = bayesnet.Table.read(table)
+    found = bayesnet.learn(data, seed=seed)
     if out is not None:
-        write_text(out, to_bif(found.dag, data, table.name.partition(".")[0]))
-    edges = [[str(found.dag.types[source]), str(found.dag.types[target])] for source, target in found.dag.edges]
+        write_text(out, bayesnet.to_bif(found.dag, data.discrete_data, table.name.partition(".")[0]))
     if json:
-        output.print_json({"variables": list(data.names), "edges": edges, "score": found.score})
+        output.print_json({"variables": list(found.variables), "edges": found.edges, "score": found.score})
         return
-    output.print_table([(source, "->", target) for source, target in edges], title=f"BIC {found.score:.4f}")
+    rows = [(source, "->", target) for source, target in found.edges]
+    output.print_table(rows, title=f"{found.score_name} {found.score:.4f}")
