@@ -3,8 +3,10 @@
 from dvae.bayesnet.algorithms import ALGORITHMS, Algorithm, Exact, HillClimbing, Search, Tabu
 from dvae.bayesnet.bif import bif_text, pgmpy_source, to_bif
 from dvae.bayesnet.bif_reader import parse_bif, read_bif
+from dvae.bayesnet.bootstrap import LearnOptions, bootstrap
 from dvae.bayesnet.columns import Column
 from dvae.bayesnet.comparison import Comparison, Mean, accuracy, compare, row_log_likelihoods
+from dvae.bayesnet.confidence import Confidence, EdgeConfidence, read_confidence, write_confidence
 from dvae.bayesnet.discrete import DiscreteData
 from dvae.bayesnet.equivalence import Cpdag, cpdag_of, network_class, structural_hamming_distance
 from dvae.bayesnet.families import FamilyScores, families
@@ -23,6 +25,7 @@ from dvae.bayesnet.scores import NetworkScores
 from dvae.bayesnet.structure import FoundNetwork, exact_in_order, exact_optimum
 from dvae.bayesnet.table import Table
 from dvae.bayesnet.tables import load_table
+from dvae.bayesnet.validation import CrossValidation, cross_validate, edge_strengths
 
 __all__ = [
     "ALGORITHMS",
@@ -31,15 +34,19 @@ __all__ = [
     "ClimbedNetwork",
     "Column",
     "Comparison",
+    "Confidence",
     "Constraints",
     "Cpdag",
+    "CrossValidation",
     "DiscreteData",
+    "EdgeConfidence",
     "Exact",
     "FamilyScores",
     "FoundNetwork",
     "HillClimbing",
     "Inference",
     "Knowledge",
+    "LearnOptions",
     "Learned",
     "LinearGaussian",
     "Mean",
@@ -56,8 +63,11 @@ __all__ = [
     "Variable",
     "accuracy",
     "bif_text",
+    "bootstrap",
     "compare",
     "cpdag_of",
+    "cross_validate",
+    "edge_strengths",
     "exact_in_order",
     "exact_optimum",
     "families",
@@ -73,11 +83,13 @@ __all__ = [
     "predict",
     "query",
     "read_bif",
+    "read_confidence",
     "read_network",
     "row_log_likelihoods",
     "sample",
     "structural_hamming_distance",
     "to_bif",
     "to_pgmpy",
+    "write_confidence",
     "write_network",
 ]

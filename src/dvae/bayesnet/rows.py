@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,11 +11,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dvae.bayesnet.discrete import MISSING, DiscreteData
+from dvae.bayesnet.discrete import DiscreteData
 from dvae.bayesnet.network import Array, Floats, Network, Variable
-from dvae.errors import TaskError
+from dvae.bayesnet.table import Table
+from dvae.bayesnet.table_files import frame_columns, read_columns
+from dvae.errors import FormatError, TaskError
 
-TableLike: TypeAlias = "DiscreteData | Rows | Mapping[str, Sequence[Any] | Array] | Any"
+TableLike: TypeAlias = Any  # a path, a frame, a mapping of columns, a matrix, Table, DiscreteData or Rows
 NO_STATE = -1  # the code of a missing value
 
 
@@ -30,11 +34,18 @@ class Rows:
         if isinstance(table, Rows):
             return table
         raw, weights = _columns(table)
-        absent = [name for name in (network.names if needed is None else needed) if name not in raw]
-        if absent:
-            raise TaskError(f"the table has no column {absent[0]!r}, which the network needs")
-        columns = {name: _read(network[name], raw[name]) for name in network.names if name in raw}
-        count = len(next(iter(columns.values()))) if columns else 0
+        try:
+            absent = [name for name in (network.names if needed is None else needed) if name not in raw]
+            if absent:
+                raise TaskError(f"the table has no column {absent[0]!r}, which the network needs")
+            columns = {name: _read(network[name], raw[name]) for name in network.names if name in raw}
+            if not columns:
+                raise TaskError(f"the table has none of the network's variables ({', '.join(network.names[:6])}, ...)")
+        except TaskError as error:
+            raise (
+                FormatError(f"{os.fspath(table)}: {error}") if isinstance(table, str | os.PathLike) else error
+            ) from None
+        count = len(next(iter(columns.values())))
         return cls(columns, np.ones(count) if weights is None else weights)
 
     def __len__(self) -> int:
@@ -65,23 +76,11 @@ class Rows:
         return [None if value != value else value for value in values.tolist()]
 
 
-def states_of(data: DiscreteData) -> dict[str, tuple[str, ...]]:
-    """The states of the variables of a table."""
-    return dict(zip(data.names, data.levels, strict=True))
-
-
-def _columns(table: Any) -> tuple[dict[str, Any], Floats | None]:
+def states_of(table: DiscreteData | Table) -> dict[str, tuple[str, ...] | None]:
+    """The states of the variables of a table; None for continuous ones."""
     if isinstance(table, DiscreteData):
-        rows, weights = table.distinct
-        return {
-            name: _Coded(rows[:, place], levels)
-            for place, (name, levels) in enumerate(zip(table.names, table.levels, strict=True))
-        }, weights
-    if isinstance(table, Mapping):
-        return {str(name): table[name] for name in table}, None
-    if hasattr(table, "columns"):  # a frame of pandas or polars
-        return {str(name): table[name].to_numpy() for name in table.columns}, None
-    raise TaskError(f"{type(table).__name__} is no table; give columns by name, a frame, or DiscreteData")
+        return dict(zip(table.names, table.levels, strict=True))
+    return {column.name: column.levels if column.is_discrete else None for column in table.columns}
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,46 +89,66 @@ class _Coded:
     levels: tuple[str, ...]
 
 
+def _columns(table: Any) -> tuple[dict[str, Any], Floats | None]:
+    """Words as codes, numbers as they are, and how often each row occurs if they are grouped."""
+    if isinstance(table, DiscreteData):
+        rows, weights = table.distinct
+        pairs = zip(table.names, table.levels, strict=True)
+        return {name: _Coded(rows[:, place], levels) for place, (name, levels) in enumerate(pairs)}, weights
+    if isinstance(table, Table):
+        return {
+            column.name: _Coded(column.values, column.levels) if column.is_discrete else column.values
+            for column in table.columns
+        }, None
+    raw = read_columns(table) if isinstance(table, str | os.PathLike) else frame_columns(table)
+    return {
+        column.name: _Coded(column.codes, column.levels) if column.codes is not None else column.numbers
+        for column in raw
+    }, None
+
+
 def _read(variable: Variable, values: Any) -> Array:
     """A column as the variable has it."""
-    if isinstance(values, _Coded):
-        if variable.states is None:
-            raise TaskError(f"the column {variable.name!r} holds words where the network has numbers")
-        place = np.array([_code(variable, level) for level in (*values.levels, None)], dtype=np.intp)
-        codes: Array = place[values.codes]
-        return codes
-    column = np.asarray(values)
+    if values is None:
+        raise TaskError(f"the column {variable.name!r} has more different words than any variable of a network")
     if variable.states is None:
-        return _numbers(variable, column)
-    words, which = np.unique(np.array([_word(value) for value in column.tolist()], dtype=object), return_inverse=True)
-    codes = np.array([_code(variable, None if word in MISSING else word) for word in words], dtype=np.intp)
-    return codes[which]
+        if not isinstance(values, _Coded):
+            return np.asarray(values, dtype=np.float64)
+        numbers = np.array([*(_number(variable, level) for level in values.levels), math.nan])
+        return numbers[values.codes]
+    if not isinstance(values, _Coded):
+        known, which = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True)
+        levels = [None if number != number else repr(float(number)) for number in known]
+        return np.array([_code(variable, level) for level in levels], dtype=np.intp)[which]
+    codes = np.array([*(_code(variable, level) for level in values.levels), NO_STATE], dtype=np.intp)
+    return codes[values.codes]
 
 
 def _code(variable: Variable, word: str | None) -> int:
+    """The code of a word; `1` and `1.0` are the same number."""
     states = variable.states or ()
     if word is None:
         return NO_STATE
-    if word not in states:
-        known = ", ".join(states[:12]) + (", ..." if len(states) > 12 else "")
-        raise TaskError(f"the column {variable.name!r} holds {word!r}, which is no state of the network's ({known})")
-    return states.index(word)
+    if word in states:
+        return states.index(word)
+    number = _float(word)
+    for code, state in enumerate(states):
+        if number is not None and number == _float(state):
+            return code
+    known = ", ".join(states[:12]) + (", ..." if len(states) > 12 else "")
+    raise TaskError(f"the column {variable.name!r} holds {word!r}, which is no state of the network's ({known})")
 
 
-def _word(value: object) -> str:
-    if value is None or value != value:
-        return ""
-    return str(value).strip()
+def _number(variable: Variable, word: str) -> float:
+    number = _float(word)
+    if number is None:
+        raise TaskError(f"the column {variable.name!r} holds {word!r} where a number is expected")
+    return number
 
 
-def _numbers(variable: Variable, column: Array) -> Floats:
-    if np.issubdtype(column.dtype, np.number) or column.dtype == np.bool_:
-        return column.astype(np.float64)
-    numbers = np.empty(len(column))
-    for place, value in enumerate(column.tolist()):
-        word = _word(value)
-        try:
-            numbers[place] = np.nan if word in MISSING else float(word)
-        except ValueError:
-            raise TaskError(f"the column {variable.name!r} holds {word!r} where a number is expected") from None
-    return numbers
+def _float(word: str) -> float | None:
+    try:
+        number = float(word)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
