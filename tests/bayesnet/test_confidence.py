@@ -171,7 +171,8 @@ def test_an_edge_is_worth_what_the_score_loses_without_it() -> None:
 
 
 @pytest.mark.slow
-def test_several_processes_find_the_same(tmp_path: Path) -> None:
+def test_several_processes_find_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dvae.bayesnet.replicates.PATIENCE", 0.0)
     table = columns(random_network(0, 4), 100)
     store = tmp_path / "replicates.jsonl"
     assert bootstrap(table, 6, workers=2, store=store) == bootstrap(table, 6)
@@ -179,10 +180,11 @@ def test_several_processes_find_the_same(tmp_path: Path) -> None:
 
 SCRIPT = """
 import sys
-from dvae.bayesnet import bootstrap, write_confidence
+from dvae.bayesnet import bootstrap, replicates, write_confidence
 from dvae.bayesnet.tables import embedded_asia
 if __name__ == "__main__":
-    found = bootstrap(embedded_asia(), 60, workers=2, store=sys.argv[1])
+    replicates.PATIENCE = 0.0
+    found = bootstrap(embedded_asia(), 400, workers=2, store=sys.argv[1])
     write_confidence(sys.argv[2], found)
 """
 
@@ -210,4 +212,4 @@ def test_a_killed_bootstrap_ends_like_one_that_was_not(tmp_path: Path) -> None:
     assert not out.exists()
     subprocess.run(command, env=environment, check=True)
     assert not any(child.exists() for child in children)
-    assert read_confidence(out) == bootstrap(embedded_asia(), 60)
+    assert read_confidence(out) == bootstrap(embedded_asia(), 400)

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from multiprocessing.connection import wait as wait_for
@@ -17,6 +18,7 @@ from dvae.bayesnet.network import Network
 from dvae.bayesnet.table import Table
 
 Edges = list[list[int]]
+PATIENCE = 3.0  # seconds of work before other processes are started
 QUEUED = 2  # replicates that wait for each process
 
 
@@ -29,14 +31,19 @@ class Learner(Protocol):
 
 
 def run_replicates(table: Table, learner: Learner, numbers: Sequence[int], workers: int) -> Iterator[tuple[int, Edges]]:
-    """Each number with the edges of its network, as they are done."""
-    if workers == 1 or len(numbers) < 2:
-        for number in numbers:
-            yield number, replicate(table, learner, number)
+    """Each number with the edges of its network, as they are done.
+
+    Other processes take seconds to start, so they are called only for work that takes longer.
+    """
+    left = list(reversed(numbers))
+    started = time.monotonic()
+    while left and (workers == 1 or len(left) == 1 or time.monotonic() - started < PATIENCE):
+        number = left.pop()
+        yield number, replicate(table, learner, number)
+    if not left:
         return
     context = multiprocessing.get_context("spawn")
-    left = list(reversed(numbers))
-    count = min(workers, len(numbers))
+    count = min(workers, len(left))
     with ProcessPoolExecutor(count, context, _begin, (table, learner)) as pool:
         try:
             running = {pool.submit(_work, left.pop()) for _ in range(min(QUEUED * count, len(left)))}
