@@ -139,6 +139,9 @@ def test_evidence_that_cannot_happen_or_cannot_be_read_is_refused() -> None:
     )
     with pytest.raises(TaskError, match="cannot happen"):
         query(sure, "b", {"a": "no"})
+    for evidence in ({"a": "no"}, {"a": "no", "b": "yes"}):
+        with pytest.raises(TaskError, match="cannot happen"):
+            Inference(sure, evidence).beliefs()
     with pytest.raises(TaskError, match="is given as evidence"):
         query(sure, "b", {"b": "no"})
     with pytest.raises(TaskError, match="no state 'maybe'"):

@@ -98,6 +98,8 @@ def all_marginals(factors: Sequence[Factor]) -> dict[str, Floats]:
     for factor in factors:
         if factor.names:
             waiting[min(place[name] for name in factor.names)].append(factor)
+        else:
+            _shares(factor)  # a family that is given as a whole must be possible
     tables: list[Factor] = []
     up: list[Factor] = []
     for number, name in enumerate(buckets.order):

@@ -87,7 +87,7 @@ class Inference:
         if self.numbers:
             return {name: self.belief(name) for name in wanted}
         discrete = [name for name in wanted if self.network[name].is_discrete]
-        found = all_marginals(self._factors(discrete)) if discrete else {}
+        found = all_marginals(self._factors(discrete))
         shares = {name: StateShares(name, self.network[name].states or (), found[name]) for name in discrete}
         return {name: shares[name] if name in shares else self._number(name) for name in wanted}
 

@@ -9,6 +9,7 @@ import typer
 from dvae.cli.bn.bootstrap import bootstrap
 from dvae.cli.bn.compare import compare
 from dvae.cli.bn.draw import draw
+from dvae.cli.bn.explore import explore
 from dvae.cli.bn.learn import learn
 from dvae.cli.bn.predict import predict
 from dvae.cli.bn.query import query
@@ -22,6 +23,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "validate": validate,
     "show": show,
     "draw": draw,
+    "explore": explore,
     "query": query,
     "predict": predict,
     "sample": sample,

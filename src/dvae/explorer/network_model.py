@@ -1,0 +1,170 @@
+"""What the page on a Bayesian network shows, without a browser: evidence in, drawings, beliefs and tables out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import islice, product
+from typing import Any
+
+from dvae.bayesnet import (
+    Belief,
+    Confidence,
+    Inference,
+    LinearGaussian,
+    Network,
+    ProbabilityTable,
+    network_class,
+)
+from dvae.errors import TaskError
+from dvae.explorer import graph_view
+from dvae.explorer.places import RequestError
+from dvae.figures import NetworkEdge
+from dvae.figures.networks import look_of, network_style
+
+MAX_ROWS = 100  # of a table of parameters
+REMEMBERED = 64
+KINDS = ("class", "DAG")
+
+Evidence = Mapping[str, str | float]
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The parameters of a variable as a table of text: columns of parents' states, then numbers."""
+
+    given: tuple[str, ...]
+    header: tuple[str, ...]
+    rows: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+    left_out: int
+
+
+class NetworkModel:
+    """A network, how sure its edges are if that is known, and answers that are remembered."""
+
+    def __init__(self, network: Network, title: str, confidence: Confidence | None = None) -> None:
+        network.need_parameters()
+        self.network, self.title, self.confidence = network, title, confidence
+        self.kind = network_class(network)
+        continuous = [variable.name for variable in network.variables if not variable.is_discrete]
+        style = network_style(network.names, continuous)
+        self._style = replace(style, background=None, edge=graph_view.EDGE)
+        self._dag = network.dag
+        self._remembered = lru_cache(REMEMBERED)(self._beliefs)
+        self._lock = threading.Lock()
+
+    def checked(self, evidence: object) -> dict[str, str | float]:
+        """Evidence that a browser sent."""
+        if not isinstance(evidence, Mapping):
+            raise RequestError("the evidence is not a list of names and values")
+        found: dict[str, str | float] = {}
+        for name, value in evidence.items():
+            if name not in self.network or isinstance(value, bool) or not isinstance(value, str | int | float):
+                raise RequestError(f"the evidence names {name!r}, which is no variable of the network")
+            found[str(name)] = value
+        Inference(self.network, found)
+        return found
+
+    def beliefs(self, evidence: Evidence) -> dict[str, Belief]:
+        """What every other variable is, given some."""
+        with self._lock:  # one exact answer at a time: each may take much memory
+            return self._remembered(tuple(sorted(evidence.items())))
+
+    def _beliefs(self, evidence: tuple[tuple[str, str | float], ...]) -> dict[str, Belief]:
+        return Inference(self.network, dict(evidence)).beliefs()
+
+    def toggled(self, evidence: Evidence, name: str, code: int) -> dict[str, str | float]:
+        """The evidence with a state of a variable given, or no longer given if it was; refused if it cannot happen."""
+        states = self.network[name].states
+        if states is None or not 0 <= code < len(states):
+            raise RequestError(f"{name!r} has no such state")
+        changed = {**evidence, name: states[code]}
+        if evidence.get(name) == states[code]:
+            del changed[name]
+        self.beliefs(changed)
+        return changed
+
+    def with_number(self, evidence: Evidence, name: str, value: object) -> dict[str, str | float]:
+        """The evidence with a number of a variable given."""
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise RequestError(f"give a number for {name!r}")
+        changed = {**evidence, name: float(value) if not isinstance(value, str) else value}
+        self.beliefs(changed)
+        return changed
+
+    def elements(self, kind: str, evidence: Evidence, selected: str | None) -> list[dict[str, Any]]:
+        """The drawing: edges without direction have no arrow where the class is shown."""
+        if kind not in KINDS:
+            raise RequestError(f"there is no view {kind!r}")
+        names = [str(label) for label in self._dag.types]
+        parts = graph_view.named_elements(self._dag, self._style, names)
+        for part in parts:
+            data = part["data"]
+            if "source" in data:
+                self._dress(part, names[data["from"]], names[data["to"]], kind)
+            elif "node" in data:
+                name = names[data["node"]]
+                marks = ["given"] * (name in evidence) + ["chosen"] * (name == selected)
+                part["classes"] = " ".join(marks)
+                data["name"] = name
+        return parts
+
+    def _dress(self, part: dict[str, Any], source: str, target: str, kind: str) -> None:
+        sure = None if self.confidence is None else self.confidence.of(source, target)
+        directed = kind == "DAG" or self.kind.mark(source, target) != "-"
+        look = look_of(NetworkEdge(source, target, directed, sure))
+        part["data"] |= {"thick": look.width, "note": look.note}
+        part["classes"] = f"{part['classes']} {'directed' if directed else 'undirected'}".strip()
+
+    def parameters(self, name: str) -> Parameters:
+        """The table of a variable, or its lines."""
+        variable = self.network[name]
+        given = self.network.discrete_parents(variable)
+        values: Any = variable.parameters
+        if isinstance(values, ProbabilityTable):
+            header = variable.states or ()
+            numbers = values.probabilities.reshape(-1, values.probabilities.shape[-1])
+        else:
+            assert isinstance(values, LinearGaussian)
+            above = self.network.continuous_parents(variable)
+            header = ("intercept", *(f"× {parent}" for parent in above), "deviation")
+            lines = values.coefficients.reshape(values.intercept.size, len(above)).T
+            numbers = [*zip(values.intercept.ravel(), *lines, values.deviation.ravel(), strict=True)]
+        states = product(*(self.network[parent].states or () for parent in given))
+        rows = tuple(
+            (tuple(words), tuple(f"{value:.4g}" for value in row))
+            for words, row in islice(zip(states, numbers, strict=False), MAX_ROWS)
+        )
+        return Parameters(given, header, rows, len(numbers) - len(rows))
+
+    def edge_notes(self, name: str) -> list[str]:
+        """The edges of a variable in words, with their confidence where it is known."""
+        self.network[name]
+        notes = []
+        for source, target in self.network.edges:
+            if name in (source, target):
+                directed = self.kind.mark(source, target) != "-"
+                sure = None if self.confidence is None else self.confidence.of(source, target)
+                notes.append(look_of(NetworkEdge(source, target, directed, sure)).note)
+        return notes
+
+    def facts(self) -> str:
+        """What the head of the page says of the network."""
+        reversible = len(self.kind.undirected)
+        words = [
+            f"{len(self.network)} variables",
+            f"{len(self.network.edges)} edges",
+            f"{reversible} without direction",
+        ]
+        words.append(f"{self.network.num_parameters:,} parameters")
+        if self.confidence is not None:
+            words.append(f"confidence from {self.confidence.networks:,} resampled tables")
+        return " · ".join(words)
+
+
+def common_variables(network: Network, confidence: Confidence) -> None:
+    """Refuses confidence of another network's edges."""
+    if set(network.names) != set(confidence.variables):
+        raise TaskError("the network and the confidence of edges do not have the same variables")
