@@ -1,6 +1,6 @@
 """Bayesian networks: tables of data, scores of networks, structure learning."""
 
-from dvae.bayesnet.algorithms import ALGORITHMS, Algorithm, Exact, HillClimbing, Search, Tabu
+from dvae.bayesnet.algorithms import ALGORITHMS, Exact, HillClimbing, Tabu
 from dvae.bayesnet.bif import pgmpy_source, to_bif
 from dvae.bayesnet.columns import Column
 from dvae.bayesnet.discrete import DiscreteData
@@ -8,7 +8,9 @@ from dvae.bayesnet.families import FamilyScores, families
 from dvae.bayesnet.hill_climbing import ClimbedNetwork, hill_climb
 from dvae.bayesnet.knowledge import Constraints, Knowledge
 from dvae.bayesnet.learning import Learned, learn
+from dvae.bayesnet.memetic import Memetic
 from dvae.bayesnet.scores import NetworkScores
+from dvae.bayesnet.search import Algorithm, Search
 from dvae.bayesnet.structure import FoundNetwork, exact_in_order, exact_optimum
 from dvae.bayesnet.table import Table
 from dvae.bayesnet.tables import load_table
@@ -26,6 +28,7 @@ __all__ = [
     "HillClimbing",
     "Knowledge",
     "Learned",
+    "Memetic",
     "NetworkScores",
     "Search",
     "Table",
