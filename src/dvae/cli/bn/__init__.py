@@ -6,9 +6,27 @@ from collections.abc import Callable
 
 import typer
 
+from dvae.cli.bn.bootstrap import bootstrap
+from dvae.cli.bn.compare import compare
+from dvae.cli.bn.draw import draw
 from dvae.cli.bn.learn import learn
+from dvae.cli.bn.predict import predict
+from dvae.cli.bn.query import query
+from dvae.cli.bn.sample import sample
+from dvae.cli.bn.show import show
+from dvae.cli.bn.validate import validate
 
-COMMANDS: dict[str, Callable[..., None]] = {"learn": learn}
+COMMANDS: dict[str, Callable[..., None]] = {
+    "learn": learn,
+    "bootstrap": bootstrap,
+    "validate": validate,
+    "show": show,
+    "draw": draw,
+    "query": query,
+    "predict": predict,
+    "sample": sample,
+    "compare": compare,
+}
 
 app = typer.Typer(
     name="bn",

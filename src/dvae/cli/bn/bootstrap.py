@@ -1,0 +1,133 @@
+"""`dvae bn bootstrap`: how sure each edge is, and the network of those that are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dvae.cli import options, output
+from dvae.cli.bn import tables
+
+if TYPE_CHECKING:
+    from dvae.bayesnet import Confidence, Network, Table
+
+MOST_SHOWN = 40
+
+
+def bootstrap(
+    table: tables.TableFile,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE.json", help="Where the confidence of all edges goes.")],
+    replicates: Annotated[int, typer.Option("--replicates", "-n", min=1, help="How many resampled tables.")] = 200,
+    network: Annotated[
+        Path | None,
+        typer.Option("--network", metavar="FILE.bif", help="Also write the averaged network, .bif or .json."),
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option("--threshold", min=0, max=1, help="Keep stronger edges; estimated from the data by default."),
+    ] = None,
+    draw: options.Draw = None,
+    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes; one per core by default.")] = None,
+    score: tables.Score = "auto",
+    algorithm: tables.AlgorithmName = "hill-climbing",
+    knowledge: tables.KnowledgeFile = None,
+    iss: tables.Iss = None,
+    prior: tables.Prior = 1.0,
+    discrete: tables.Discrete = None,
+    continuous: tables.Continuous = None,
+    ignore: tables.Ignore = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Makes the answer repeatable.")] = 0,
+    json: options.Json = False,
+) -> None:
+    """Learn networks from resampled tables: how many of them have each edge, and the network of the edges that last.
+
+    A killed run goes on where it was when the same command is given again; the answer is the same.
+    Try: dvae bn bootstrap table.csv --out edges.json --network averaged.bif --draw averaged.svg
+    """
+    from dvae.bayesnet import Table, write_confidence, write_network
+    from dvae.bayesnet import bootstrap as run
+    from dvae.bayesnet.network_file import WRITTEN_ENDINGS
+    from dvae.progress import progress_bar
+
+    output.check_ending(out, (".json",), "the confidence of edges")
+    output.check_ending(network, WRITTEN_ENDINGS, "a network")
+    output.check_ending(draw, output.PICTURE_ENDINGS, "a picture")
+    data = Table.read(table, discrete=discrete or (), continuous=continuous or (), ignore=ignore or ())
+    learning = tables.learn_options(score, algorithm, knowledge, iss, seed)
+    with progress_bar("Learning from resampled tables", replicates, "networks", enabled=True) as bar:
+        store = replicates_file(out)
+        found = run(
+            data, replicates, options=learning, workers=workers or os.cpu_count() or 1, store=store, progress=bar
+        )
+    write_confidence(out, found)
+    averaged = averaged_network(data, found, threshold, prior)
+    if network is not None:
+        write_network(network, averaged)
+    if draw is not None:
+        draw_averaged(draw, averaged, found)
+    if json:
+        output.print_json(_plain(found, averaged, found.threshold if threshold is None else threshold))
+        return
+    _print_edges(found, averaged, found.threshold if threshold is None else threshold)
+    output.note(f"all {len(found.edges)} pairs in {out}" + (f", the averaged network in {network}" if network else ""))
+
+
+def replicates_file(out: Path) -> Path:
+    """Where the networks of a bootstrap are kept while it runs, beside its result."""
+    return out.with_name(f"{out.name.removesuffix('.json')}.replicates.jsonl")
+
+
+def averaged_network(table: Table, found: Confidence, threshold: float | None, prior: float) -> Network:
+    """The network of the edges that are sure enough, with parameters from the table."""
+    from dvae.bayesnet import Network, fit
+    from dvae.bayesnet.rows import states_of
+    from dvae.dag import Dag
+
+    states = states_of(table)
+    edges = found.averaged(threshold, lambda source, target: states[source] is not None or states[target] is None)
+    place = {name: number for number, name in enumerate(table.names)}
+    dag = Dag(table.names, tuple((place[source], place[target]) for source, target in edges))
+    return fit(Network.of(dag, states, table.names), table, prior=prior)
+
+
+def draw_averaged(picture: Path, network: Network, found: Confidence) -> None:
+    """Draws a network with edges as wide as they are sure."""
+    from dvae.bayesnet import network_class
+    from dvae.figures import NetworkEdge, save_network
+
+    kind = network_class(network)
+    edges = [NetworkEdge(u, v, kind.mark(u, v) != "-", found.of(u, v)) for u, v in network.edges]
+    numbers = [variable.name for variable in network.variables if not variable.is_discrete]
+    save_network(picture, network.names, edges, continuous=numbers)
+    output.note(f"drew {output.counted(len(edges), 'edge')} to {picture}")
+
+
+def _plain(found: Confidence, averaged: Network, threshold: float) -> dict[str, object]:
+    return {
+        "networks": found.networks,
+        "threshold": threshold,
+        "averaged": [list(edge) for edge in averaged.edges],
+        "edges": [
+            {"first": edge.first, "second": edge.second, "strength": edge.strength, "forward": edge.forward}
+            for edge in found.edges
+        ],
+    }
+
+
+def _print_edges(found: Confidence, averaged: Network, threshold: float) -> None:
+    kept = set(averaged.edges)
+    rows = []
+    for edge in sorted(found.edges, key=lambda edge: -edge.strength)[:MOST_SHOWN]:
+        turned = edge.forward < 0.5
+        source, target = (edge.second, edge.first) if turned else (edge.first, edge.second)
+        share = 1 - edge.forward if turned else edge.forward
+        mark = "kept" if (source, target) in kept or (target, source) in kept else ""
+        rows.append((source, target, f"{edge.strength:.1%}", f"{share:.1%}", mark))
+    if rows:
+        header = ("from", "to", "in networks", "this direction", f"above {threshold:.1%}")
+        output.print_table(rows, header=header)
+    if len(found.edges) > MOST_SHOWN:
+        output.note(f"the {MOST_SHOWN} strongest of {len(found.edges)} pairs that some network joins")

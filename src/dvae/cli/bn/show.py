@@ -1,0 +1,88 @@
+"""`dvae bn show`: what is in a network's file."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dvae.cli import options, output
+from dvae.cli.bn import inputs
+
+if TYPE_CHECKING:
+    from dvae.bayesnet import Network, Variable
+
+MAX_ROWS = 200  # of a table of probabilities, on a screen
+
+
+def show(
+    network: inputs.NetworkFile,
+    variable: Annotated[
+        str | None, typer.Option("--variable", metavar="NAME", help="Show the parameters of this variable.")
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Show a network: its variables, its edges and which of them have no direction of their own, its parameters.
+
+    Try: dvae bn show network.bif --variable lung
+    """
+    from dvae.bayesnet import network_class, read_network
+
+    read = read_network(network)
+    if variable is not None:
+        _show_variable(read, read[variable], json)
+        return
+    found = network_class(read)
+    edges = [(source, found.mark(source, target), target) for source, target in read.edges]
+    if json:
+        output.print_json(
+            {
+                "variables": {
+                    each.name: "continuous" if each.states is None else each.states for each in read.variables
+                },
+                "edges": [[source, target] for source, _, target in edges],
+                "undirected": [[source, target] for source, mark, target in edges if mark == "-"],
+                "parameters": read.num_parameters,
+            }
+        )
+        return
+    rows = [
+        (each.name, "continuous" if each.states is None else f"{len(each.states)} states", ", ".join(each.parents))
+        for each in read.variables
+    ]
+    output.print_table(rows, header=("variable", "kind", "parents"))
+    reversible = sum(mark == "-" for _, mark, _ in edges)
+    output.note(
+        f"{output.counted(len(read), 'variable')}, {output.counted(len(edges), 'edge')}, "
+        f"{output.counted(read.num_parameters, 'parameter')}; data alone cannot tell the direction of "
+        f"{output.counted(reversible, 'edge')}"
+    )
+
+
+def _show_variable(network: Network, variable: Variable, as_json: bool) -> None:
+    from dvae.bayesnet import ProbabilityTable
+    from dvae.bayesnet.network_file import plain_variable
+
+    network.need_parameters()
+    if as_json:
+        output.print_json(plain_variable(variable))
+        return
+    given = network.discrete_parents(variable)
+    states = [network[name].states or () for name in given]
+    parameters: Any = variable.parameters
+    if isinstance(parameters, ProbabilityTable):
+        header = (*given, *(f"{variable.name}={state}" for state in variable.states or ()))
+        numbers = parameters.probabilities.reshape(-1, parameters.probabilities.shape[-1])
+    else:
+        above = network.continuous_parents(variable)
+        header = (*given, "intercept", *above, "deviation")
+        size = parameters.intercept.size
+        lines = parameters.coefficients.reshape(size, len(above)).T
+        numbers = [*zip(parameters.intercept.ravel(), *lines, parameters.deviation.ravel(), strict=True)]
+    rows = [
+        (*names, *(f"{value:.6g}" for value in values)) for names, values in zip(product(*states), numbers, strict=True)
+    ]
+    output.print_table(rows[:MAX_ROWS], header=header)
+    if len(rows) > MAX_ROWS:
+        output.note(f"the first {MAX_ROWS} of {len(rows):,} rows; --json has all")
