@@ -1,6 +1,6 @@
 """Bayesian networks: tables of data, scores, structure learning, and the use of what was learned."""
 
-from dvae.bayesnet.algorithms import ALGORITHMS, Algorithm, Exact, HillClimbing, Search, Tabu
+from dvae.bayesnet.algorithms import ALGORITHMS, Exact, HillClimbing, Tabu
 from dvae.bayesnet.bif import bif_text, pgmpy_source, to_bif
 from dvae.bayesnet.bif_reader import parse_bif, read_bif
 from dvae.bayesnet.bootstrap import LearnOptions, bootstrap
@@ -14,6 +14,7 @@ from dvae.bayesnet.hill_climbing import ClimbedNetwork, hill_climb
 from dvae.bayesnet.inference import Belief, Inference, NumberBelief, StateShares, query
 from dvae.bayesnet.knowledge import Constraints, Knowledge
 from dvae.bayesnet.learning import Learned, learn
+from dvae.bayesnet.memetic import Memetic
 from dvae.bayesnet.network import LinearGaussian, Network, ProbabilityTable, Variable
 from dvae.bayesnet.network_file import read_network, write_network
 from dvae.bayesnet.parameters import fit, log_likelihoods
@@ -22,6 +23,7 @@ from dvae.bayesnet.prediction import Prediction, predict
 from dvae.bayesnet.rows import Rows
 from dvae.bayesnet.sampling import sample
 from dvae.bayesnet.scores import NetworkScores
+from dvae.bayesnet.search import Algorithm, Search
 from dvae.bayesnet.structure import FoundNetwork, exact_in_order, exact_optimum
 from dvae.bayesnet.table import Table
 from dvae.bayesnet.tables import load_table
@@ -50,6 +52,7 @@ __all__ = [
     "Learned",
     "LinearGaussian",
     "Mean",
+    "Memetic",
     "Network",
     "NetworkScores",
     "NumberBelief",

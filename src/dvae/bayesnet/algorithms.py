@@ -2,83 +2,20 @@
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from dvae.bayesnet.families import FamilyScores
-from dvae.bayesnet.knowledge import Constraints
-from dvae.bayesnet.local_search import REVERSE, SMALLEST_GAIN, Climb, Gains
+from dvae.bayesnet.local_search import REVERSE, Climb
+from dvae.bayesnet.memetic import Memetic
+from dvae.bayesnet.search import Algorithm, Search, climbed
 from dvae.bayesnet.structure import best_network_of_tables
 from dvae.errors import TaskError
-from dvae.progress import Progress
 from dvae.registry import Registry
 
 MAX_EXACT = 20  # variables; time and memory double with each
-
-
-@dataclass(frozen=True)
-class TracePoint:
-    """The best score after some seconds and so many family scores."""
-
-    seconds: float
-    evaluations: int
-    score: float
-
-
-@dataclass
-class Search:
-    """One search under way: what is scored, what is allowed, when to stop, and the best network so far."""
-
-    scores: FamilyScores
-    constraints: Constraints
-    seed: int = 0
-    seconds: float | None = None
-    progress: Progress | None = None
-    best: tuple[int, ...] = ()
-    best_score: float = -math.inf
-    trace: list[TracePoint] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.started = time.monotonic()
-        self.gains = Gains(self.scores, self.constraints)
-        self.generator = np.random.default_rng(self.seed)
-        self.offer(self.constraints.start)
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds since the start."""
-        return time.monotonic() - self.started
-
-    def stopped(self) -> bool:
-        """Whether the time is up."""
-        return self.seconds is not None and self.elapsed >= self.seconds
-
-    def offer(self, parents: Sequence[int]) -> bool:
-        """Takes a network for the best one if it is; whether it is."""
-        score = self.gains.score(parents)
-        better = score > self.best_score + SMALLEST_GAIN or not self.best
-        if better:
-            self.best, self.best_score = tuple(parents), score
-            self.trace.append(TracePoint(self.elapsed, self.gains.evaluations, score))
-        return better
-
-    def step(self, **values: object) -> None:
-        """Shows that a round is over."""
-        if self.progress is not None:
-            self.progress.update(1, score=self.best_score, **values)
-
-
-class Algorithm(Protocol):
-    """Improves the best network of a search until it is at its end, or the search is stopped."""
-
-    def run(self, search: Search) -> None:
-        """Searches."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -168,15 +105,6 @@ def allowed_tables(search: Search) -> list[Any]:
     return tables
 
 
-def climbed(search: Search, parents: Sequence[int]) -> Climb:
-    """The top above a network, which is offered."""
-    climb = Climb(search.gains, parents)
-    climb.climb(search.stopped)
-    search.offer(climb.parents)
-    search.step()
-    return climb
-
-
 def _adapted(name: str, thing: Any) -> Callable[..., Algorithm]:
     if not callable(thing) or not hasattr(thing, "run"):
         raise TaskError(f"the algorithm {name!r} is no class with a method run(search)")
@@ -188,3 +116,4 @@ ALGORITHMS: Registry[Callable[..., Algorithm]] = Registry("algorithm", "dvae.bn_
 ALGORITHMS.register("hill-climbing", HillClimbing)
 ALGORITHMS.register("tabu", Tabu)
 ALGORITHMS.register("exact", Exact)
+ALGORITHMS.register("memetic", Memetic)

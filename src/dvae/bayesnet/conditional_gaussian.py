@@ -67,8 +67,12 @@ class ConditionalGaussianFamilies:
             self._locals[key] = (self._of_discrete if discrete else self._of_continuous)(variable, parents)
         return self._locals[key]
 
-    def prepare(self, variable: int, parents: int, more: list[int]) -> None:
-        """Nothing is computed together."""
+    def additions(self, variable: int, parents: int) -> Floats:
+        added = np.full(len(self.names), -math.inf)
+        for place in np.flatnonzero(self.possible[:, variable]).tolist():
+            if not parents >> place & 1:
+                added[place] = self.local(variable, parents | 1 << place)
+        return added
 
     def tables(self, max_parents: int) -> list[Floats]:
         size = len(self.names)

@@ -16,7 +16,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.intp]
 AnyIntegers: TypeAlias = npt.NDArray[np.integer]
 
-CELLS_AT_ONCE = 2**18  # of counts and of codes, when many sets are counted in one pass
+CELLS_AT_ONCE = 2**19  # of counts and of codes, when many sets are counted in one pass
 WORTH_GROUPING = 0.5  # groups of equal rows help where they are at most this share of the rows
 
 
@@ -34,6 +34,8 @@ class JointCounts:
     def __init__(self, columns: Sequence[AnyIntegers], num_levels: Sequence[int], weights: Floats | None) -> None:
         self.columns, self.num_levels, self.weights = columns, num_levels, weights
         self.num_rows = len(columns[0])
+        self._levels = np.array(num_levels, dtype=np.intp)
+        self._matrix = np.stack(columns)  # variable row
 
     def counts(self, mask: int) -> Floats:
         """How often each joint configuration of some variables occurs, those that never do left out."""
@@ -56,27 +58,25 @@ class JointCounts:
         """The weight of the rows with each code."""
         return np.bincount(codes, self.weights, minlength=groups).astype(np.float64, copy=False)
 
-    def extended(self, mask: int, places: Sequence[int]) -> Iterator[tuple[int, Floats]]:
-        """The counts of a set with one more variable, for each of `places`; zeros may be among them."""
+    def extended(self, mask: int) -> Iterator[tuple[Integers, AnyIntegers, Integers]]:
+        """The counts of a set with each variable as one more, a few variables at a time.
+
+        Gives the variables, all their counts in one row (whole numbers, zeros among them), and where each begins.
+        """
         codes, groups = self.configurations(mask)
         if groups > self.num_rows:
             codes, groups = _dense(codes, groups)
-        at_once = max(1, CELLS_AT_ONCE // self.num_rows)
-        for start in range(0, len(places), at_once):
-            yield from self._extended_at_once(codes, groups, places[start : start + at_once])
-
-    def _extended_at_once(self, codes: Integers, groups: int, places: Sequence[int]) -> Iterator[tuple[int, Floats]]:
-        sizes = [groups * self.num_levels[place] for place in places]
-        starts = np.concatenate([[0], np.cumsum(sizes)])
-        finer = np.empty((len(places), self.num_rows), dtype=np.intp)
-        for row, place in enumerate(places):
-            np.multiply(codes, self.num_levels[place], out=finer[row])
-            finer[row] += self.columns[place]
-            finer[row] += starts[row]
-        weights = None if self.weights is None else np.tile(self.weights, len(places))
-        counts = np.bincount(finer.ravel(), weights, minlength=int(starts[-1])).astype(np.float64, copy=False)
-        for row, place in enumerate(places):
-            yield place, counts[starts[row] : starts[row + 1]]
+        cells = groups * self._levels
+        at_once = max(1, CELLS_AT_ONCE // max(self.num_rows, int(cells.mean())))
+        for first in range(0, len(cells), at_once):
+            part = slice(first, first + at_once)
+            starts = np.cumsum(cells[part]) - cells[part]
+            finer = codes * self._levels[part, None]
+            finer += self._matrix[part]
+            finer += starts[:, None]
+            weights = None if self.weights is None else np.tile(self.weights, len(finer))
+            counts = np.bincount(finer.ravel(), weights, minlength=int(cells[part].sum()))
+            yield np.arange(first, first + len(finer)), counts.astype(np.intp, copy=False), starts
 
 
 def grouped(codes: AnyIntegers, num_levels: Sequence[int]) -> tuple[AnyIntegers, Floats | None]:

@@ -38,8 +38,8 @@ class FamilyScores(Protocol):
         """The score of a variable with these parents."""
         ...
 
-    def prepare(self, variable: int, parents: int, more: list[int]) -> None:
-        """Says that `local` will be asked for these parents with each one of `more`; may compute them together."""
+    def additions(self, variable: int, parents: int) -> Floats:
+        """The scores with each variable as one more parent; those it has, and itself, mean nothing."""
         ...
 
     def tables(self, max_parents: int) -> list[Floats]:
@@ -60,8 +60,8 @@ class DiscreteFamilies:
     def local(self, variable: int, parents: int) -> float:
         return self.scores.local_of(self.name, variable, parents)
 
-    def prepare(self, variable: int, parents: int, more: list[int]) -> None:
-        self.scores.prepare(self.name, variable, parents, more)
+    def additions(self, variable: int, parents: int) -> Floats:
+        return self.scores.additions(self.name, variable, parents)
 
     def tables(self, max_parents: int) -> list[Floats]:
         return self.scores.local_tables(self.name, max_parents)

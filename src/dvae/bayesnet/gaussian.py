@@ -71,9 +71,14 @@ class GaussianFamilies:
                 self._locals[key] = self._value(variable, parents, whole)
         return self._locals[key]
 
-    def prepare(self, variable: int, parents: int, more: list[int]) -> None:
+    def additions(self, variable: int, parents: int) -> Floats:
+        whole = parents | 1 << variable
+        more = [place for place in range(len(self.names)) if not whole >> place & 1]
         self._decompose([parents | 1 << place for place in more])
-        self._decompose([parents | 1 << place | 1 << variable for place in more])
+        self._decompose([whole | 1 << place for place in more])
+        added = np.full(len(self.names), -math.inf)
+        added[more] = [self.local(variable, parents | 1 << place) for place in more]
+        return added
 
     def tables(self, max_parents: int) -> list[Floats]:
         size = len(self.names)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dvae.bayesnet.algorithms import ALGORITHMS, Algorithm, Search, TracePoint
+from dvae.bayesnet.algorithms import ALGORITHMS
 from dvae.bayesnet.counting import bits
 from dvae.bayesnet.families import families, score_name
 from dvae.bayesnet.knowledge import Edge, Knowledge
+from dvae.bayesnet.search import Algorithm, Search, TracePoint
 from dvae.bayesnet.table import Table
 from dvae.dag import Dag
 from dvae.errors import TaskError
@@ -30,6 +32,7 @@ class Learned:
     seconds: float
     evaluations: int
     trace: tuple[TracePoint, ...]
+    proposals: Mapping[str, tuple[int, int]]  # of a memetic search: how many, and how many led to a better network
 
     @property
     def edges(self) -> tuple[Edge, ...]:
@@ -77,6 +80,7 @@ def learn(
         seconds=time.monotonic() - started,
         evaluations=search.gains.evaluations,
         trace=tuple(search.trace),
+        proposals=dict(search.proposals),
     )
 
 
@@ -86,5 +90,5 @@ def algorithm_for(size: int, algorithm: str | Algorithm) -> tuple[str, Algorithm
         return type(algorithm).__name__, algorithm
     name = algorithm
     if algorithm == "auto":
-        name = "exact" if size <= MAX_EXACT_BY_DEFAULT else "hill-climbing"
+        name = "exact" if size <= MAX_EXACT_BY_DEFAULT else "memetic"
     return name, ALGORITHMS.get(name)()

@@ -39,18 +39,16 @@ class Gains:
 
     def _computed(self, target: int, parents: int) -> Floats:
         constraints = self.constraints
-        more = []
-        if parents.bit_count() < constraints.max_parents:
-            more = list(bits(constraints.allowed_masks[target] & ~parents & ~(1 << target)))
-            self.scores.prepare(target, parents, more)
-        fewer = list(bits(parents & ~constraints.required_masks[target]))
         gains = np.full(self.size, -np.inf)
         now = self.scores.local(target, parents)
-        for source in (*more, *fewer):
-            changed = self.scores.local(target, parents ^ (1 << source))
-            gains[source] = changed - now if changed > -np.inf else -np.inf
-        self.evaluations += len(more) + len(fewer)
-        return gains
+        more = list(bits(constraints.allowed_masks[target] & ~parents))
+        if parents.bit_count() < constraints.max_parents and more:
+            gains[more] = self.scores.additions(target, parents)[more]
+            self.evaluations += len(more)
+        for source in bits(parents & ~constraints.required_masks[target]):
+            gains[source] = self.scores.local(target, parents ^ (1 << source))
+            self.evaluations += 1
+        return np.where(gains > -np.inf, gains - now, -np.inf)
 
 
 class Climb:

@@ -55,7 +55,10 @@ class NetworkScores:
         rows, weights = data.grouped
         self._columns = [np.ascontiguousarray(column) for column in rows.T]
         self._joint = JointCounts(self._columns, self.num_levels, weights)
+        self._level_counts = np.array(self.num_levels, dtype=np.float64)
         self._terms: dict[tuple[Term, int], float] = {}
+        self._extensions: dict[tuple[Term, int], Floats] = {}
+        self._tables: dict[Term, Floats] = {}
         self._locals: dict[tuple[str, int, int], float] = {}
 
     def local(self, name: ScoreName, variable: str, parents: Iterable[str] = ()) -> float:
@@ -77,21 +80,41 @@ class NetworkScores:
             self._locals[key] = found
         return found
 
-    def prepare(self, name: ScoreName, variable: int, parents: int, more: Iterable[int]) -> None:
-        """Counts what `local_of` needs for these parents with each one of `more`, all in few passes over the rows."""
+    def additions(self, name: ScoreName, variable: int, parents: int) -> Floats:
+        """The terms of a variable with each variable as one more parent; those it has, and itself, mean nothing."""
         whole, given = self._parts(name, variable)
-        wanted = list(more)
-        self._extend(whole, parents | 1 << variable, wanted)
-        self._extend(given, parents, wanted)
+        gain = self._extended(whole, parents | 1 << variable) - self._extended(given, parents)
+        cells = math.prod(self.num_levels[place] for place in bits(parents)) * self._level_counts
+        added: Floats = gain - self._price(name) * (self.num_levels[variable] - 1) * cells
+        return added
 
-    def _extend(self, term: Term, mask: int, places: Sequence[int]) -> None:
-        wanted = [place for place in places if (term, mask | 1 << place) not in self._terms]
-        if not wanted:
-            return
-        for place, counts in self._joint.extended(mask, wanted):
-            whole = mask | 1 << place
-            cells = math.prod(self.num_levels[each] for each in bits(whole))
-            self._terms[term, whole] = self._value(term, counts[counts > 0], cells)
+    def _extended(self, term: Term, mask: int) -> Floats:
+        """The terms of a set with each variable as one more."""
+        key = (term, mask)
+        if key not in self._extensions:
+            cells = math.prod(self.num_levels[place] for place in bits(mask))
+            terms = np.empty(len(self.names))
+            for places, counts, starts in self._joint.extended(mask):
+                if term[0] == "dirichlet":
+                    wide = np.diff([*starts, len(counts)])
+                    values = _rising(counts, np.repeat(self.iss / (cells * self._level_counts[places]), wide))
+                else:
+                    values = self._by_count(term)[counts]
+                terms[places] = np.add.reduceat(values, starts)
+            self._extensions[key] = terms
+        return self._extensions[key]
+
+    def _by_count(self, term: Term) -> Floats:
+        """What one configuration adds, by the number of rows that have it."""
+        if term not in self._tables:
+            counts = np.arange(self.data.num_rows + 1)
+            kind, levels = term
+            if kind == "entropy":
+                table = counts * np.log(np.maximum(counts, 1))
+            else:
+                table = _rising(counts, 1.0 if kind == "factorial" else float(levels))
+            self._tables[term] = table
+        return self._tables[term]
 
     def score(self, name: ScoreName, dag: Dag) -> float:
         """The score of one network."""
@@ -240,6 +263,12 @@ def parent_masks(adjacency: Booleans) -> npt.NDArray[np.generic]:
 def squeezed(mask: int, variable: int) -> int:
     """A bit mask without the place of `variable`."""
     return mask & ((1 << variable) - 1) | mask >> (variable + 1) << variable
+
+
+def _rising(counts: npt.NDArray[np.integer], start: Floats | float) -> Floats:
+    """ln Gamma(start + count) / Gamma(start)."""
+    found: Floats = gammaln(start + counts) - gammaln(start)
+    return found
 
 
 def _halves(table: Floats, variable: int) -> tuple[Floats, Floats]:
