@@ -26,6 +26,7 @@ from dvae.bayesnet import (
     edge_strengths,
     fit,
     read_confidence,
+    replicates_done,
     sample,
     write_confidence,
 )
@@ -110,6 +111,8 @@ def test_a_bootstrap_goes_on_where_it_was_stopped_and_ends_the_same(tmp_path: Pa
     bootstrap(table, 4, store=store)
     text = store.read_bytes()
     store.write_bytes(text[:-7])  # as a kill in the middle of a line leaves it
+    assert replicates_done(table, store) == 3
+    assert replicates_done(table, tmp_path / "none.jsonl") == 0
     assert bootstrap(table, 9, store=store) == whole
     lines = store.read_text().splitlines()
     assert sorted(json.loads(line)[0] for line in lines[1:]) == list(range(9))

@@ -3,7 +3,7 @@
 from dvae.bayesnet.algorithms import ALGORITHMS, Exact, HillClimbing, Tabu
 from dvae.bayesnet.bif import bif_text, pgmpy_source, to_bif
 from dvae.bayesnet.bif_reader import parse_bif, read_bif
-from dvae.bayesnet.bootstrap import LearnOptions, bootstrap
+from dvae.bayesnet.bootstrapping import LearnOptions, bootstrap, replicates_done
 from dvae.bayesnet.columns import Column
 from dvae.bayesnet.comparison import Comparison, Mean, accuracy, compare, row_log_likelihoods
 from dvae.bayesnet.confidence import Confidence, EdgeConfidence, read_confidence, write_confidence
@@ -88,6 +88,7 @@ __all__ = [
     "read_bif",
     "read_confidence",
     "read_network",
+    "replicates_done",
     "row_log_likelihoods",
     "sample",
     "structural_hamming_distance",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dvae.bayesnet.bootstrap import LearnOptions
+from dvae.bayesnet.bootstrapping import LearnOptions
 from dvae.bayesnet.comparison import Mean, row_log_likelihoods
 from dvae.bayesnet.families import families, score_name
 from dvae.bayesnet.network import Network

@@ -47,7 +47,7 @@ def bootstrap(
     A killed run goes on where it was when the same command is given again; the answer is the same.
     Try: dvae bn bootstrap table.csv --out edges.json --network averaged.bif --draw averaged.svg
     """
-    from dvae.bayesnet import Table, write_confidence, write_network
+    from dvae.bayesnet import Table, replicates_done, write_confidence, write_network
     from dvae.bayesnet import bootstrap as run
     from dvae.bayesnet.network_file import WRITTEN_ENDINGS
     from dvae.progress import progress_bar
@@ -57,11 +57,13 @@ def bootstrap(
     output.check_ending(draw, output.PICTURE_ENDINGS, "a picture")
     data = Table.read(table, discrete=discrete or (), continuous=continuous or (), ignore=ignore or ())
     learning = tables.learn_options(score, algorithm, knowledge, iss, seed)
+    store = replicates_file(out)
+    done = replicates_done(data, store, options=learning)
+    if 0 < done < replicates:
+        output.note(f"{store} holds {done:,} of {replicates:,} replicates; going on")
+    processes = workers or os.cpu_count() or 1
     with progress_bar("Learning from resampled tables", replicates, "networks", enabled=True) as bar:
-        store = replicates_file(out)
-        found = run(
-            data, replicates, options=learning, workers=workers or os.cpu_count() or 1, store=store, progress=bar
-        )
+        found = run(data, replicates, options=learning, workers=processes, store=store, progress=bar)
     write_confidence(out, found)
     averaged = averaged_network(data, found, threshold, prior)
     if network is not None:

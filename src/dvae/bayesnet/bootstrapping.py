@@ -85,6 +85,15 @@ def bootstrap(
     return Confidence.of_classes(table.names, map(network_class, networks))
 
 
+def replicates_done(table: Any, store: str | os.PathLike[str], *, options: LearnOptions | None = None) -> int:
+    """How many replicates a file of `bootstrap` holds; one that was made from anything else is refused."""
+    path = Path(store)
+    if not path.is_file():
+        return 0
+    found, _ = _read(path.read_bytes(), path, _identity(Table.of(table), options or LearnOptions()))
+    return len(found or {})
+
+
 def _network(table: Table, edges: list[list[int]]) -> Network:
     dag = Dag(table.names, tuple((source, target) for source, target in edges))
     return Network.of(dag, states_of(table), table.names)
@@ -123,21 +132,19 @@ def _opened(store: str | os.PathLike[str] | None, identity: Mapping[str, Any]) -
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file, _alone(file, path):
         file.seek(0)
-        found = _read(file, path, identity)
+        found, whole = _read(file.read(), path, identity)
+        file.truncate(whole)
         if found is None:
-            file.truncate(0)
             file.write(json.dumps(identity).encode() + b"\n")
         yield _Book(found or {}, file)
 
 
-def _read(file: BinaryIO, path: Path, identity: Mapping[str, Any]) -> dict[int, list[list[int]]] | None:
-    """What a file holds; None if not even its first line was finished. A line cut off by a kill is removed."""
-    lines = file.read().split(b"\n")
-    tail = lines.pop()
-    if tail:
-        file.truncate(sum(len(line) + 1 for line in lines))
+def _read(content: bytes, path: Path, identity: Mapping[str, Any]) -> tuple[dict[int, list[list[int]]] | None, int]:
+    """What a file holds and how long it is without a line cut off by a kill; None if not even its first is whole."""
+    *lines, tail = content.split(b"\n")
+    whole = len(content) - len(tail)
     if not lines:
-        return None
+        return None, 0
     try:
         head, *rest = [strict_json(line.decode()) for line in lines]
         found = {int(number): [[int(u), int(v)] for u, v in edges] for number, edges in rest}
@@ -145,7 +152,7 @@ def _read(file: BinaryIO, path: Path, identity: Mapping[str, Any]) -> dict[int, 
         raise ConfigError(f"{path}: this is no file of replicates; choose another, or remove it") from None
     if head != identity:
         raise ConfigError(f"{path}: its replicates were made from another table or with other options; remove it first")
-    return found
+    return found, whole
 
 
 @contextmanager
