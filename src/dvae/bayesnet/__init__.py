@@ -17,6 +17,7 @@ from dvae.bayesnet.learning import Learned, learn
 from dvae.bayesnet.memetic import Memetic
 from dvae.bayesnet.network import LinearGaussian, Network, ProbabilityTable, Variable
 from dvae.bayesnet.network_file import read_network, write_network
+from dvae.bayesnet.parameter_table import ParameterTable, parameter_table
 from dvae.bayesnet.parameters import fit, log_likelihoods
 from dvae.bayesnet.pgmpy_models import from_pgmpy, to_pgmpy
 from dvae.bayesnet.prediction import Prediction, predict
@@ -56,6 +57,7 @@ __all__ = [
     "Network",
     "NetworkScores",
     "NumberBelief",
+    "ParameterTable",
     "Prediction",
     "ProbabilityTable",
     "Rows",
@@ -81,6 +83,7 @@ __all__ = [
     "load_table",
     "log_likelihoods",
     "network_class",
+    "parameter_table",
     "parse_bif",
     "pgmpy_source",
     "predict",

@@ -25,7 +25,8 @@ QUEUED = 2  # replicates that wait for each process
 class Learner(Protocol):
     """What learns a network from a table; it travels to other processes."""
 
-    seed: int
+    @property
+    def seed(self) -> int: ...
 
     def network(self, table: Table) -> Network: ...
 
