@@ -88,7 +88,9 @@ class Climb:
         np.copyto(gains[DELETE], self.gains, where=self.edges)
         turned = self.edges & ~(self.edges.astype(np.float32) @ reaches.astype(np.float32) > 0)
         sources, targets = np.nonzero(turned)
-        gains[REVERSE, sources, targets] = self.gains[sources, targets] + self.gains[targets, sources]
+        one, other = self.gains[sources, targets], self.gains[targets, sources]
+        legal = (one > -np.inf) & (other > -np.inf)
+        gains[REVERSE, sources[legal], targets[legal]] = one[legal] + other[legal]
         return gains.round(DECIMALS)
 
     def move(self, move: int) -> None:
