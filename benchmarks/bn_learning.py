@@ -8,6 +8,9 @@ contender and a seed, with the edges found, BIC, the structural Hamming distance
 one, wall and processor seconds. Cases that are there already are not measured again, so a run that is killed goes on.
 Each contender has one thread; what passes the cap, in processor seconds, is recorded as a bound. Wall times of a shared
 machine say little, so ratios are those of processor times. `--table` prints what docs/results/bayesnet.md shows.
+
+`memetic-30s` and `latent-30s` are contenders that search for 30 seconds of wall time, without and with a latent space
+that proposes networks; `--networks` and `--rows` choose what they are tried on.
 """
 
 from __future__ import annotations
@@ -39,10 +42,10 @@ WALL_LIMIT = 6  # times the cap, on a machine that others use too
 CLOSE = 1e-6
 
 
-def cases(contenders: list[str], seeds: int) -> Iterator[dict[str, Any]]:
+def cases(contenders: list[str], seeds: int, networks: list[str], numbers: list[int]) -> Iterator[dict[str, Any]]:
     for contender in contenders:
-        for rows in ROWS:
-            for network in NETWORKS:
+        for rows in numbers:
+            for network in networks:
                 for seed in range(1 if contender in (*PGMPY, "hill-climbing") else seeds):
                     yield {"network": network, "rows": rows, "contender": contender, "seed": seed}
 
@@ -72,14 +75,23 @@ def by_pgmpy(python: str, algorithm: str, table: Path, cap: float) -> dict[str, 
 
 def by_us(algorithm: str, table: Path, seed: int) -> dict[str, Any]:
     """What we find; seconds count from the table in memory, as pgmpy's do."""
-    from dvae.bayesnet import learn
+    from dvae.bayesnet import Memetic, learn
+    from dvae.strategies.latent_networks import LatentNetworks
 
-    data = read(table)
+    data, seconds_left = read(table), None
+    chosen: Any = algorithm
+    if algorithm.endswith("s") and algorithm.partition("-")[0] in ("memetic", "latent"):
+        kind, _, limit = algorithm.removesuffix("s").partition("-")
+        seconds_left = float(limit)
+        chosen = Memetic(propose=LatentNetworks(seed=seed) if kind == "latent" else None)
     start, started = time.perf_counter(), time.process_time()
-    found = learn(data, algorithm=algorithm, seed=seed)
+    found = learn(data, algorithm=chosen, seed=seed, seconds=seconds_left)
     seconds, processor = time.perf_counter() - start, time.process_time() - started
     edges = sorted(map(list, found.edges))
-    return {"edges": edges, "seconds": seconds, "processor_seconds": processor, "algorithm": found.algorithm}
+    answer = {"edges": edges, "seconds": seconds, "processor_seconds": processor, "algorithm": found.algorithm}
+    if found.proposals:
+        answer["proposals"] = {kind: list(counts) for kind, counts in found.proposals.items()}
+    return answer
 
 
 def read(table: Path) -> Any:
@@ -111,7 +123,7 @@ def run(arguments: argparse.Namespace) -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
     rows = read_lines(arguments.out)
     known = {key_of(row) for row in rows}
-    for case in cases(arguments.contenders, arguments.seeds):
+    for case in cases(arguments.contenders, arguments.seeds, arguments.networks, arguments.rows):
         if key_of(case) in known:
             continue
         table = arguments.data / f"{case['network']}-{case['rows']}.csv"
@@ -201,6 +213,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("bn_learning_data"), help="where the sampled tables go")
     parser.add_argument("--cap", type=float, default=120, help="processor seconds that a rival may take for a case")
     parser.add_argument("--contenders", nargs="+", default=[*OURS, *PGMPY])
+    parser.add_argument("--networks", nargs="+", default=list(NETWORKS))
+    parser.add_argument("--rows", nargs="+", type=int, default=list(ROWS))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--table", action="store_true", help="print the table of what was measured")
     arguments = parser.parse_args()

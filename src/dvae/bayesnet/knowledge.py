@@ -74,6 +74,15 @@ class Knowledge:
         except ConfigError as error:
             raise ConfigError(f"{where}: {error}") from None
 
+    def to_mapping(self) -> dict[str, Any]:
+        """What is known, as plain values; `from_mapping` reads them."""
+        known = {field.name: getattr(self, field.name) for field in fields(self)}
+        plain = {
+            key: value if key == "max_parents" else [list(inner) for inner in value or ()]
+            for key, value in known.items()
+        }
+        return {key: value for key, value in plain.items() if known[key] not in ((), None)}
+
     def merged(self, other: Knowledge) -> Knowledge:
         """Both together; tiers, limit and start are the other's where it has them."""
         return Knowledge(
