@@ -3,7 +3,7 @@
 from dvae.bayesnet.algorithms import ALGORITHMS, Exact, HillClimbing, Tabu
 from dvae.bayesnet.bif import bif_text, pgmpy_source, to_bif
 from dvae.bayesnet.bif_reader import parse_bif, read_bif
-from dvae.bayesnet.bootstrapping import LearnOptions, bootstrap, replicates_done
+from dvae.bayesnet.bootstrapping import LearnOptions, averaged_network, bootstrap, replicates_done
 from dvae.bayesnet.columns import Column
 from dvae.bayesnet.comparison import Comparison, Mean, accuracy, compare, row_log_likelihoods
 from dvae.bayesnet.confidence import Confidence, EdgeConfidence, read_confidence, write_confidence
@@ -67,6 +67,7 @@ __all__ = [
     "Tabu",
     "Variable",
     "accuracy",
+    "averaged_network",
     "bif_text",
     "bootstrap",
     "compare",
