@@ -110,7 +110,7 @@ class NetworkScores:
             counts = np.arange(self.data.num_rows + 1)
             kind, levels = term
             if kind == "entropy":
-                table = counts * np.log(np.maximum(counts, 1))
+                table: Floats = counts * np.log(np.maximum(counts, 1))
             else:
                 table = _rising(counts, 1.0 if kind == "factorial" else float(levels))
             self._tables[term] = table
