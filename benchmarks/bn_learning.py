@@ -158,17 +158,18 @@ def print_table(rows: list[dict[str, Any]]) -> None:
     print("| network, rows | BIC: `auto` (5 seeds: mean, worst) | hill climbing | pgmpy HC | pgmpy GES |", end="")
     print(" SHD: `auto` | hill climbing | pgmpy HC | pgmpy GES | seconds: `auto` | times pgmpy HC | times pgmpy GES |")
     print("|" + " --- |" * 12)
-    best, ratios = 0, []
+    best, best_mean, ratios = 0, 0, []
     for number in ROWS:
         for network in NETWORKS:
             mine = [row for row in rows if (row["network"], row["rows"]) == (network, number)]
             ours = [row for row in mine if row["contender"] == "auto"]
             if not ours:
                 continue
-            others = {row["contender"]: row for row in mine if row["contender"] != "auto"}
+            others = {row["contender"]: row for row in mine if row["contender"] in ("hill-climbing", *PGMPY)}
             mean = statistics.mean(row["bic"] for row in ours)
             rivals = [row["bic"] for row in others.values() if "bic" in row]
             best += all(min(row["bic"] for row in ours) >= bic - CLOSE for bic in rivals)
+            best_mean += all(mean >= bic - CLOSE for bic in rivals)
             seconds = statistics.mean(row["processor_seconds"] for row in ours)
             cells = [f"{network}, {number:,}", f"{mean:.1f}, {min(row['bic'] for row in ours):.1f}"]
             names = ("hill-climbing", *PGMPY)
@@ -181,7 +182,8 @@ def print_table(rows: list[dict[str, Any]]) -> None:
                 cells.append(text)
                 ratios += [(name, ratio)] if ratio is not None else []
             print("| " + " | ".join(cells) + " |")
-    print(f"\nWorst of five seeds at least as good as every rival that ended: {best} of {len(ROWS) * len(NETWORKS)}.")
+    print(f"\nAt least as good as every rival that ended, of {len(ROWS) * len(NETWORKS)} cases:", end=" ")
+    print(f"the mean of the seeds in {best_mean}, the worst of them in {best}.")
     for name in PGMPY:
         found = [ratio for rival, ratio in ratios if rival == name]
         if found:

@@ -78,14 +78,18 @@ class Exact:
 
     def run(self, search: Search) -> None:
         """Finds the best network."""
-        size = len(search.scores.names)
-        if size > MAX_EXACT:
-            raise TaskError(
-                f"the exact algorithm is for at most {MAX_EXACT} variables, not {size}: it would need "
-                f"{exact_memory(size) / 2**30:,.0f} GiB; choose another algorithm"
-            )
+        check_exact(len(search.scores.names))
         search.offer(best_network_of_tables(allowed_tables(search)))
         search.step()
+
+
+def check_exact(size: int) -> None:
+    """Refuses too many variables for the exact algorithm."""
+    if size > MAX_EXACT:
+        raise TaskError(
+            f"the exact algorithm is for at most {MAX_EXACT} variables, not {size}: it would need "
+            f"{exact_memory(size) / 2**30:,.1f} GiB and hours; choose another algorithm"
+        )
 
 
 def exact_memory(size: int) -> int:

@@ -56,9 +56,7 @@ class ConditionalGaussianFamilies:
 
     @property
     def possible(self) -> npt.NDArray[np.bool_]:
-        pairs = ~np.eye(len(self.names), dtype=np.bool_)
-        pairs[np.ix_(~self.is_discrete, self.is_discrete)] = False
-        return pairs
+        return possible_edges(self.is_discrete)
 
     def local(self, variable: int, parents: int) -> float:
         key = (variable, parents)
@@ -129,6 +127,13 @@ class ConditionalGaussianFamilies:
             for column, right in enumerate(columns[: row + 1]):
                 scatter[:, row, column] = scatter[:, column, row] = np.bincount(codes, left * right, groups)
         return scatter
+
+
+def possible_edges(is_discrete: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """All but those from continuous variables to discrete ones."""  # source target
+    pairs = ~np.eye(len(is_discrete), dtype=np.bool_)
+    pairs[np.ix_(~is_discrete, is_discrete)] = False
+    return pairs
 
 
 def _conditional_scatter(scatter: Floats) -> Floats:

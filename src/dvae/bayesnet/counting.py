@@ -34,8 +34,10 @@ class JointCounts:
     def __init__(self, columns: Sequence[AnyIntegers], num_levels: Sequence[int], weights: Floats | None) -> None:
         self.columns, self.num_levels, self.weights = columns, num_levels, weights
         self.num_rows = len(columns[0])
-        self._levels = np.array(num_levels, dtype=np.intp)
-        self._matrix = np.stack(columns)  # variable row
+        self._firsts = np.concatenate([[0], np.cumsum(num_levels)])  # of the levels, all in one row
+        self._matrix = np.empty((len(columns), self.num_rows), dtype=np.int32)  # variable row
+        for place, column in enumerate(columns):
+            self._matrix[place] = column + self._firsts[place]
 
     def counts(self, mask: int) -> Floats:
         """How often each joint configuration of some variables occurs, those that never do left out."""
@@ -61,22 +63,23 @@ class JointCounts:
     def extended(self, mask: int) -> Iterator[tuple[Integers, AnyIntegers, Integers]]:
         """The counts of a set with each variable as one more, a few variables at a time.
 
-        Gives the variables, all their counts in one row (whole numbers, zeros among them), and where each begins.
-        """
+        Gives the variables, the counts (whole numbers, zeros among them; the levels of all these variables beside each
+        other), and the first level of each.
+        """  # variable; configuration level; variable
         codes, groups = self.configurations(mask)
         if groups > self.num_rows:
             codes, groups = _dense(codes, groups)
-        cells = groups * self._levels
-        at_once = max(1, CELLS_AT_ONCE // max(self.num_rows, int(cells.mean())))
-        for first in range(0, len(cells), at_once):
+        wide = self._firsts[-1] / len(self.num_levels)  # mean number of levels
+        at_once = max(1, int(CELLS_AT_ONCE / max(self.num_rows, groups * wide)))
+        for first in range(0, len(self.num_levels), at_once):
             part = slice(first, first + at_once)
-            starts = np.cumsum(cells[part]) - cells[part]
-            finer = codes * self._levels[part, None]
-            finer += self._matrix[part]
-            finer += starts[:, None]
+            ends = self._firsts[first : first + at_once + 1]
+            levels = int(ends[-1] - ends[0])
+            finer = self._matrix[part] + (codes * levels - ends[0])
             weights = None if self.weights is None else np.tile(self.weights, len(finer))
-            counts = np.bincount(finer.ravel(), weights, minlength=int(cells[part].sum()))
-            yield np.arange(first, first + len(finer)), counts.astype(np.intp, copy=False), starts
+            counts = np.bincount(finer.ravel(), weights, minlength=groups * levels)
+            places = np.arange(first, first + len(finer))
+            yield places, counts.astype(np.intp, copy=False).reshape(groups, levels), ends[:-1] - ends[0]
 
 
 def grouped(codes: AnyIntegers, num_levels: Sequence[int]) -> tuple[AnyIntegers, Floats | None]:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dvae.bayesnet.algorithms import ALGORITHMS, HillClimbing
+from dvae.bayesnet.algorithms import ALGORITHMS, HillClimbing, check_exact
+from dvae.bayesnet.conditional_gaussian import possible_edges
 from dvae.bayesnet.counting import bits
 from dvae.bayesnet.families import families, score_name
 from dvae.bayesnet.knowledge import Edge, Knowledge
@@ -75,6 +76,7 @@ def learn(
     table = Table.of(table)
     if seconds is not None and seconds <= 0:
         raise TaskError(f"seconds is {seconds}; it must be more than 0")
+    check_learning(table, score, algorithm, knowledge or Knowledge())
     name, chosen = algorithm_for(len(table.columns), algorithm)
     job = _Job(table, score, knowledge or Knowledge(), seed, seconds, iss, progress)
     completed = job.completed() if table.num_missing else None
@@ -91,6 +93,15 @@ def learn(
         proposals=dict(search.proposals),
         completed=completed,
     )
+
+
+def check_learning(table: Table, score: str, algorithm: str | Algorithm, knowledge: Knowledge) -> None:
+    """Refuses what cannot be learned, before any work is done."""
+    score_name(table, score)
+    name, _ = algorithm_for(len(table.columns), algorithm)
+    if name == "exact":
+        check_exact(len(table.columns))
+    knowledge.constraints(table.names, possible_edges(np.array(table.is_discrete)))
 
 
 class _Job:

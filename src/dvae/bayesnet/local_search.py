@@ -58,6 +58,7 @@ class Climb:
         self.kept, self.size = gains, gains.size
         self.parents = list(parents)
         self.edges = adjacency_of(parents)
+        self._reach: Booleans | None = None  # kept while edges are only added
         self.gains = np.stack([gains.column(target, mask) for target, mask in enumerate(parents)], axis=1)
 
     def score(self) -> float:
@@ -108,13 +109,22 @@ class Climb:
     def _toggle(self, source: int, target: int) -> None:
         self.parents[target] ^= 1 << source
         self.edges[source, target] ^= True
+        if not self.edges[source, target]:
+            self._reach = None
+        elif self._reach is not None:
+            above, below = self._reach[:, source].copy(), self._reach[target].copy()
+            above[source] = below[target] = True
+            self._reach |= above[:, None] & below
         self.gains[:, target] = self.kept.column(target, self.parents[target])
 
     def _reaches(self) -> Booleans:
         """From which variables which others can be reached, along one edge or more."""  # source target
-        reaches = self.edges.astype(np.float32)
-        while True:
-            further = np.minimum(reaches + reaches @ reaches, 1.0)
-            if (further == reaches).all():
-                return reaches > 0
-            reaches = further
+        if self._reach is None:
+            reaches = self.edges.astype(np.float32)
+            while True:
+                further = np.minimum(reaches + reaches @ reaches, 1.0)
+                if (further == reaches).all():
+                    break
+                reaches = further
+            self._reach = reaches > 0
+        return self._reach

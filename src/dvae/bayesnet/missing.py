@@ -18,7 +18,7 @@ from dvae.bayesnet.parameters import configurations, family_log_likelihoods, mea
 from dvae.bayesnet.rows import Rows
 from dvae.bayesnet.table import Table
 
-ROUNDS = 6  # networks that are learned before the last one
+ROUNDS = 10  # networks that are learned before the last one
 SWEEPS = 2  # over all missing cells, between two of them
 
 

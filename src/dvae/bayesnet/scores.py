@@ -94,13 +94,13 @@ class NetworkScores:
         if key not in self._extensions:
             cells = math.prod(self.num_levels[place] for place in bits(mask))
             terms = np.empty(len(self.names))
-            for places, counts, starts in self._joint.extended(mask):
+            for places, counts, firsts in self._joint.extended(mask):
                 if term[0] == "dirichlet":
-                    wide = np.diff([*starts, len(counts)])
+                    wide = np.diff([*firsts, counts.shape[1]])
                     values = _rising(counts, np.repeat(self.iss / (cells * self._level_counts[places]), wide))
                 else:
                     values = self._by_count(term)[counts]
-                terms[places] = np.add.reduceat(values, starts)
+                terms[places] = np.add.reduceat(values.sum(0), firsts)
             self._extensions[key] = terms
         return self._extensions[key]
 
@@ -110,7 +110,7 @@ class NetworkScores:
             counts = np.arange(self.data.num_rows + 1)
             kind, levels = term
             if kind == "entropy":
-                table = counts * np.log(np.maximum(counts, 1))
+                table: Floats = counts.astype(np.float64) * np.log(np.maximum(counts, 1))
             else:
                 table = _rising(counts, 1.0 if kind == "factorial" else float(levels))
             self._tables[term] = table

@@ -22,8 +22,6 @@ from dvae.tasks import BayesNetTask
 from dvae.tasks.network_rules import NetworkRules
 from dvae.training import fit
 
-FEWEST = 8  # networks to learn a space from
-
 
 @dataclass
 class LatentNetworks:
@@ -37,6 +35,7 @@ class LatentNetworks:
     count: int = 32  # proposals after each training
     noise: float = 0.5  # deviations of the latents, about those of the best
     learning_rate: float = 3e-3
+    fewest: int = 8  # networks to learn from
     seed: int = 0
     fits: int = 0
     _vae: VAE | None = field(default=None, repr=False)
@@ -44,7 +43,7 @@ class LatentNetworks:
 
     def __call__(self, search: Search, elites: Elites) -> Sequence[int] | None:
         """A network worth climbing from, or None."""
-        if len(elites.members) < FEWEST:
+        if len(elites.members) < self.fewest:
             return None
         if not self._waiting:
             self._waiting = self._proposals(search, elites)

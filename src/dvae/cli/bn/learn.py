@@ -85,6 +85,7 @@ def learn(
     from dvae.bayesnet import LearnOptions, Table, edge_strengths, write_network
     from dvae.bayesnet import learn as run
     from dvae.bayesnet.families import data_kind
+    from dvae.bayesnet.learning import check_learning
     from dvae.bayesnet.network_file import WRITTEN_ENDINGS
     from dvae.progress import progress_bar
 
@@ -96,10 +97,11 @@ def learn(
     if out is not None and out.suffix.lower() == ".bif" and data_kind(data) != "discrete":
         name = next(column.name for column in data.columns if not column.is_discrete)
         raise ConfigError(f"{out}: BIF has no continuous variables, and {name!r} is one; write to a .json file")
+    chosen = _algorithm(algorithm, seed)
+    check_learning(data, score, chosen, known)
     if not json:
         _print_columns(data)
     _announce(data, algorithm)
-    chosen = _algorithm(algorithm, seed)
     with progress_bar("Learning the network", None, "rounds") as bar:
         seconds = None if minutes is None else 60 * minutes
         found = run(
