@@ -72,7 +72,10 @@ def test_what_a_browser_should_not_send_is_refused() -> None:
     for value in (None, True, "old", [1]):
         with pytest.raises(DvaeError):
             model.with_number({}, "age", value)
-    for code in (-1, 2):
+    for place in (-1, 5, None, True, "0", 1.5):
+        with pytest.raises(DvaeError, match="no such variable"):
+            model.name_at(place)
+    for code in (-1, 2, None, True):
         with pytest.raises(DvaeError, match="no such state"):
             model.toggled({}, "sex", code)
     with pytest.raises(DvaeError, match="no view"):
