@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 
 from dvae import __version__, logs
 from dvae.cli import (
+    bn,
     data,
     decode,
     demo,
@@ -104,6 +105,7 @@ app.command("explore", rich_help_panel=LOOK)(explore.explore)
 app.command("reproduce", rich_help_panel=WORK)(reproduce.reproduce)
 app.command("report", rich_help_panel=LOOK)(report.report)
 app.add_typer(nas.app, rich_help_panel=WORK)
+app.add_typer(bn.app, rich_help_panel=WORK)
 app.command("data", rich_help_panel=LOOK)(data.data)
 app.command("score", rich_help_panel=LOOK)(score.score)
 app.command("draw", rich_help_panel=LOOK)(draw.draw)

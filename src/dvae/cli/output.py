@@ -24,7 +24,7 @@ MAX_REASONS = 3  # told to a person
 PROGRAM = "dvae"
 COMMANDS = (
     *("demo", "train", "evaluate", "predictivity", "search", "worker", "sample", "encode", "decode", "explore"),
-    *("import-checkpoint", "reproduce", "report", "nas", "data", "score", "draw", "models", "settings"),
+    *("import-checkpoint", "reproduce", "report", "nas", "bn", "data", "score", "draw", "models", "settings"),
 )
 COMMAND = re.compile(rf"(?<![\w/.:=-])dvae (?=({'|'.join(COMMANDS)})\b)")
 DAG_ENDINGS = (".jsonl", ".jsonl.gz")

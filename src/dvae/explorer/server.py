@@ -11,6 +11,7 @@ from typing import Any
 
 from dvae.errors import ConfigError, DvaeError
 from dvae.explorer.model import PageModel
+from dvae.explorer.network_model import NetworkModel
 from dvae.extras import missing
 
 MAX_BYTES = 1_000_000  # of one request
@@ -30,14 +31,33 @@ log = logging.getLogger("dvae")
 def make_app(model: PageModel, *, host: str = "127.0.0.1") -> Any:
     """The Dash application of the page, for a server at `host`."""
     try:
-        from dash import Dash
-
         from dvae.explorer import page
     except ImportError:
         raise missing("dash", "explorer", "the explorer") from None
+    app = _app(model.space.title, page.layout(model), host)
+    page.connect(app, model)
+    model.warm_up()
+    return app
+
+
+def make_network_app(model: NetworkModel, *, host: str = "127.0.0.1") -> Any:
+    """The Dash application of the page on a Bayesian network, for a server at `host`."""
+    try:
+        from dvae.explorer import network_page
+    except ImportError:
+        raise missing("dash", "explorer", "the page") from None
+    app = _app(model.title, network_page.layout(model), host)
+    network_page.connect(app, model)
+    return app
+
+
+def _app(title: str, layout: Any, host: str) -> Any:
+    """An application that shows a layout, bounded, with nothing fetched from elsewhere."""
+    from dash import Dash
+
     app = Dash(
         __name__,
-        title=f"{model.space.title} · dvae",
+        title=f"{title} · dvae",
         update_title="",
         serve_locally=True,
         include_assets_files=False,
@@ -45,9 +65,7 @@ def make_app(model: PageModel, *, host: str = "127.0.0.1") -> Any:
         on_error=_show_error,
         add_log_handler=False,
     )
-    app.layout = page.layout(model)
-    page.connect(app, model)
-    model.warm_up()
+    app.layout = layout
     _bound(app.server, host)
     return app
 
