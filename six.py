@@ -1,0 +1,1 @@
+/tmp/bnl_extra/six.py
