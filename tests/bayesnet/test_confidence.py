@@ -17,14 +17,15 @@ from bayesnet.networks import mixed_network, random_network
 from dvae.bayesnet import (
     Confidence,
     EdgeConfidence,
+    Knowledge,
     LearnOptions,
     Network,
     NetworkScores,
+    averaged_network,
     bootstrap,
     cpdag_of,
     cross_validate,
     edge_strengths,
-    fit,
     read_confidence,
     replicates_done,
     sample,
@@ -57,11 +58,20 @@ def test_the_averaged_network_has_the_strongest_edges_and_no_cycle() -> None:
         EdgeConfidence("b", "c", 0.8, 0.9),
         EdgeConfidence("a", "c", 0.7, 0.3),  # c -> a would close the ring
     )
-    found = Confidence(NAMES, 10, ring)
+    found = Confidence(NAMES, 100, ring)
     assert found.averaged(0.5) == (("a", "b"), ("a", "c"), ("b", "c"))
     assert found.averaged(0.75) == (("a", "b"), ("b", "c"))
     turned = found.averaged(0.85, allowed=lambda source, target: (source, target) != ("a", "b"))
     assert turned == (("b", "a"),)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_edges_without_a_likelier_direction_claim_none_in_the_average(seed: int) -> None:
+    dag = random_network(seed, 7, edges=0.4).dag
+    found = Confidence.of_classes([str(label) for label in dag.types], [cpdag_of(dag)] * 50)
+    place = {str(label): node for node, label in enumerate(dag.types)}
+    averaged = Dag(dag.types, tuple((place[u], place[v]) for u, v in found.averaged(0.5)))
+    assert cpdag_of(averaged) == cpdag_of(dag)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -142,10 +152,12 @@ def test_mixed_tables_average_to_networks_that_can_be_fitted() -> None:
     network = mixed_network()
     table = columns(network, 500)
     found = bootstrap(table, 5)
-    edges = found.averaged(0.3, lambda source, target: network[source].is_discrete or not network[target].is_discrete)
-    assert ("sex", "height") in edges
-    averaged = network.with_parents({name: [u for u, v in edges if v == name] for name in network.names})
-    assert fit(averaged, table).has_parameters
+    averaged = averaged_network(table, found, 0.3)
+    assert averaged.has_parameters
+    assert ("sex", "height") in averaged.edges
+    knowledge = Knowledge(forbidden=(("age", "pressure"),))
+    turned = averaged_network(table, found, 0.3, knowledge=knowledge)
+    assert ("age", "pressure") not in turned.edges
 
 
 def test_cross_validation_prefers_edges_that_are_there() -> None:

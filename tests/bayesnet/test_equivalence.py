@@ -7,7 +7,7 @@ from itertools import combinations, product
 
 import pytest
 
-from dvae.bayesnet import Cpdag, Network, cpdag_of, network_class, structural_hamming_distance
+from dvae.bayesnet import Cpdag, Knowledge, Network, cpdag_of, network_class, structural_hamming_distance
 from dvae.dag import Dag
 from dvae.errors import DagError, TaskError
 
@@ -85,3 +85,11 @@ def test_marks_of_a_class() -> None:
     assert found == Cpdag(found.names, frozenset({("a", "b"), ("c", "b"), ("b", "d")}), frozenset())
     assert [found.mark(*pair) for pair in (("a", "b"), ("b", "a"), ("a", "c"))] == ["->", "<-", ""]
     assert cpdag_of(Dag(("a", "b"), ((0, 1),))).mark("b", "a") == "-"
+
+
+def test_what_is_known_gives_edges_their_direction() -> None:
+    network = Network.of(Dag(("a", "b", "c"), ((0, 1), (1, 2))), dict.fromkeys("abc", ("0", "1")))
+    assert network_class(network).directed == set()
+    for knowledge in (Knowledge(tiers=(("a",), ("b", "c"))), Knowledge(required=(("a", "b"),))):
+        assert network_class(network, knowledge).directed == {("a", "b"), ("b", "c")}  # b <- c would be a v-structure
+    assert network_class(network, Knowledge(forbidden=(("a", "c"),))).directed == set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from dvae.bayesnet import (
     bif_text,
     fit,
     log_likelihoods,
+    parameter_table,
     parse_bif,
     read_network,
     write_network,
@@ -25,7 +27,14 @@ from dvae.bayesnet import (
 from dvae.dag import Dag
 from dvae.errors import ConfigError, FormatError, TaskError
 
-FOREIGN = Path(os.environ.get("DVAE_PGMPY_BIF", "/tmp/pg/bif"))
+
+def foreign(name: str) -> Path | None:
+    """A network that pgmpy ships, where it is installed, or where DVAE_BIF says that they are."""
+    package = importlib.util.find_spec("pgmpy")
+    folders = [Path(os.environ.get("DVAE_BIF", "nowhere"))]
+    folders += [Path(package.origin).parent / "utils" / "example_models"] if package and package.origin else []
+    places = [folder / f"{name}{ending}" for folder in folders for ending in (".bif", ".bif.gz")]
+    return next((place for place in places if place.is_file()), None)
 
 
 def test_a_file_of_another_program_is_read() -> None:
@@ -130,11 +139,19 @@ def test_json_networks_are_read_strictly(tmp_path: Path) -> None:
             read_network(path)
 
 
-@pytest.mark.parametrize("name", ["asia", "alarm", "hailfinder", "munin", "link", "water", "pathfinder", "munin1"])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("cancer", "earthquake", "survey", "asia", "sachs", "child", "alarm", "insurance", "win95pts", "hailfinder"),
+        *("hepar2", "andes", "pigs", "munin1", "water", "link", "munin2", "munin3", "munin", "munin4", "pathfinder"),
+        *("barley", "mildew", "diabetes"),
+    ],
+)
 def test_networks_that_are_passed_around_round_trip(name: str) -> None:
-    path = FOREIGN / f"{name}.bif"
-    if not path.is_file():
-        pytest.skip(f"{path} is not there")
+    path = foreign(name)
+    if path is None:
+        pytest.skip("pgmpy's networks are not there")
     network = read_network(path)
     assert parse_bif(bif_text(network)) == network
 
@@ -245,3 +262,16 @@ def test_a_table_that_does_not_fit_the_network_is_refused_by_name() -> None:
         fit(network, good | {"smoker": ["often"]})
     with pytest.raises(TaskError, match="'age' holds 'old'"):
         fit(network, good | {"age": ["old"]})
+
+
+def test_parameters_are_a_table_with_a_row_for_each_configuration() -> None:
+    found = parameter_table(parse_bif(SPRINKLER), "grass")
+    assert found.given == ("sprinkler", "rain")
+    assert found.header == ("<5", "5-12", "12+")
+    assert next(found.rows()) == (("on", "yes"), [0.01, 0.09, 0.9])
+    lines = parameter_table(mixed_network(), "pressure")
+    assert lines.given == ("smoker",)
+    assert lines.header == ("intercept", "× age", "× height", "deviation")
+    assert list(lines.rows()) == [(("no",), [70, 0.8, 0.1, 8]), (("yes",), [80, 1, 0.05, 10])]
+    with pytest.raises(TaskError, match="not known"):
+        parameter_table(mixed_network().structure(), "age")

@@ -148,3 +148,17 @@ def test_a_network_is_shown(call: Call, refused: Refused, network: Path, tmp_pat
     assert call("bn", "draw", network, tmp_path / "dag.svg", "--dag").exit_code == 0
     heads = [(tmp_path / name).read_text().count("<polygon") for name in ("net.svg", "dag.svg")]
     assert heads == [0, 3]  # of three variables that are all joined, no data can tell a direction
+
+
+def test_learning_and_bootstrap_in_one_command(call: Call, refused: Refused, table: Path) -> None:
+    out = table.with_name("learned.bif")
+    words = ("bn", "learn", table, "--tier", "rain", "--tier", "sprinkler,grass", "--out", out)
+    shown = call(*words, "--bootstrap", 6, "--workers", 1)
+    assert shown.exit_code == 0, shown.stderr
+    assert "this direction" in shown.stdout
+    found = read_confidence(table.with_name("learned.edges.json"))
+    assert found.networks == 6
+    assert found.direction("rain", "grass") == 1  # the tiers say so; the data alone cannot
+    plain = json.loads(call(*words, "--bootstrap", 6, "--workers", 1, "--json").stdout)
+    assert all(share == found.of(u, v) for u, v, share in plain["confidence"])
+    assert "--out" in refused("bn", "learn", table, "--bootstrap", 6)

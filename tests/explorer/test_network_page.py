@@ -79,17 +79,6 @@ def test_what_a_browser_should_not_send_is_refused() -> None:
         model.elements("tree", {}, None)
 
 
-def test_parameters_are_tables_of_text() -> None:
-    found = sprinkler().parameters("grass")
-    assert found.given == ("sprinkler", "rain")
-    assert found.header == ("<5", "5-12", "12+")
-    assert found.rows[0] == (("on", "yes"), ("0.01", "0.09", "0.9"))
-    lines = NetworkModel(mixed_network(), "mixed").parameters("pressure")
-    assert lines.given == ("smoker",)
-    assert lines.header == ("intercept", "× age", "× height", "deviation")
-    assert lines.rows[1] == (("yes",), ("80", "1", "0.05", "10"))
-
-
 @contextmanager
 def served(model: NetworkModel) -> Iterator[str]:
     server = make_server(make_network_app(model), "127.0.0.1", 0)
@@ -129,6 +118,18 @@ def test_the_page_answers_what_if(width: int, theme: str) -> None:
         page.click("button.name:text-is('grass')")
         page.wait_for_selector(".parameters th:has-text('sprinkler')")
         assert "rain – grass: confidence 100%" in page.inner_text(".notes")
+        page.evaluate("window.scrollTo(0, 0)")
+        page.wait_for_timeout(300)  # for the drawing to notice that it has moved
+        spot = page.evaluate(
+            """() => {
+                const frame = document.getElementById("drawing"), box = frame.getBoundingClientRect();
+                const node = frame._cyreg.cy.nodes().filter(each => each.data("name") === "sprinkler")[0];
+                const at = node.renderedPosition();
+                return [box.left + at.x, box.top + at.y];
+            }"""
+        )
+        page.mouse.click(*spot)
+        page.wait_for_selector(".variable.chosen:has-text('sprinkler')")
         page.click("#given button:has-text('Forget all')")
         page.wait_for_selector("#given .hint")
         assert page.evaluate("document.documentElement.scrollWidth") <= width

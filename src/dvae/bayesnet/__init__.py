@@ -3,7 +3,7 @@
 from dvae.bayesnet.algorithms import ALGORITHMS, Exact, HillClimbing, Tabu
 from dvae.bayesnet.bif import bif_text, pgmpy_source, to_bif
 from dvae.bayesnet.bif_reader import parse_bif, read_bif
-from dvae.bayesnet.bootstrapping import LearnOptions, bootstrap, replicates_done
+from dvae.bayesnet.bootstrapping import LearnOptions, averaged_network, bootstrap, replicates_done
 from dvae.bayesnet.columns import Column
 from dvae.bayesnet.comparison import Comparison, Mean, accuracy, compare, row_log_likelihoods
 from dvae.bayesnet.confidence import Confidence, EdgeConfidence, read_confidence, write_confidence
@@ -17,6 +17,7 @@ from dvae.bayesnet.learning import Learned, learn
 from dvae.bayesnet.memetic import Memetic
 from dvae.bayesnet.network import LinearGaussian, Network, ProbabilityTable, Variable
 from dvae.bayesnet.network_file import read_network, write_network
+from dvae.bayesnet.parameter_table import ParameterTable, parameter_table
 from dvae.bayesnet.parameters import fit, log_likelihoods
 from dvae.bayesnet.pgmpy_models import from_pgmpy, to_pgmpy
 from dvae.bayesnet.prediction import Prediction, predict
@@ -56,6 +57,7 @@ __all__ = [
     "Network",
     "NetworkScores",
     "NumberBelief",
+    "ParameterTable",
     "Prediction",
     "ProbabilityTable",
     "Rows",
@@ -65,6 +67,7 @@ __all__ = [
     "Tabu",
     "Variable",
     "accuracy",
+    "averaged_network",
     "bif_text",
     "bootstrap",
     "compare",
@@ -81,6 +84,7 @@ __all__ = [
     "load_table",
     "log_likelihoods",
     "network_class",
+    "parameter_table",
     "parse_bif",
     "pgmpy_source",
     "predict",

@@ -22,6 +22,7 @@ from dvae.bayesnet.equivalence import network_class
 from dvae.bayesnet.knowledge import Knowledge
 from dvae.bayesnet.learning import learn
 from dvae.bayesnet.network import Network
+from dvae.bayesnet.parameters import PRIOR_COUNT, fit
 from dvae.bayesnet.replicates import run_replicates
 from dvae.bayesnet.rows import states_of
 from dvae.bayesnet.table import Table
@@ -82,7 +83,29 @@ def bootstrap(
             if progress is not None:
                 progress.update()
         networks = [_network(table, book.found[number]) for number in range(replicates)]
-    return Confidence.of_classes(table.names, map(network_class, networks))
+    return Confidence.of_classes(table.names, (network_class(each, options.knowledge) for each in networks))
+
+
+def averaged_network(
+    table: Any,
+    confidence: Confidence,
+    threshold: float | None = None,
+    *,
+    knowledge: Knowledge | None = None,
+    prior: float = PRIOR_COUNT,
+) -> Network:
+    """The network of the edges that are sure enough, with parameters from the table.
+
+    It keeps to the directions that are allowed; required edges are in every network, so in this one, too.
+    """
+    table = Table.of(table)
+    place = {name: number for number, name in enumerate(table.names)}
+    numbers = np.array([not discrete for discrete in table.is_discrete])
+    possible = ~np.eye(len(place), dtype=np.bool_) & ~(numbers[:, None] & ~numbers[None, :])
+    allowed = (knowledge or Knowledge()).constraints(table.names, possible).allowed
+    edges = confidence.averaged(threshold, lambda source, target: bool(allowed[place[source], place[target]]))
+    dag = Dag(table.names, tuple((place[source], place[target]) for source, target in edges))
+    return fit(Network.of(dag, states_of(table), table.names), table, prior=prior)
 
 
 def replicates_done(table: Any, store: str | os.PathLike[str], *, options: LearnOptions | None = None) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -61,14 +61,15 @@ def compare(first: Network, second: Network, table: TableLike | None = None) -> 
     distance = structural_hamming_distance(*classes)
     edges = [one.adjacencies for one in classes]
     parts = (edges[0] & edges[1], edges[0] - edges[1], edges[1] - edges[0])
-    lists = [tuple(sorted(part)) for part in parts]
+    shared, only_first, only_second = (tuple(sorted(part)) for part in parts)
+    found = Comparison(distance, shared, only_first, only_second)
     if table is None:
-        return Comparison(distance, *lists)
+        return found
     rows = Rows.of(first, table)
     logs = [row_log_likelihoods(first, rows), row_log_likelihoods(second, Rows.of(second, table))]
     with np.errstate(invalid="ignore"):
-        means = [Mean.of(values, rows.weights) for values in (*logs, logs[1] - logs[0])]
-    return Comparison(distance, *lists, *means)
+        one, other, difference = (Mean.of(values, rows.weights) for values in (*logs, logs[1] - logs[0]))
+    return replace(found, first=one, second=other, difference=difference)
 
 
 def row_log_likelihoods(network: Network, table: TableLike) -> Floats:

@@ -6,6 +6,7 @@ kept where its strength is above a threshold, estimated from all strengths (Scut
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -98,25 +99,65 @@ class Confidence:
     def averaged(
         self, threshold: float | None = None, allowed: Callable[[str, str], bool] = lambda source, target: True
     ) -> tuple[Pair, ...]:
-        """The edges of the averaged network: the strongest first, each in its likelier direction, never a cycle.
+        """The edges of the averaged network, which has no cycle: those above the threshold, the strongest first.
 
-        `allowed` says which directions there may be, such as none from a number to a state.
+        An edge takes its likelier direction where that is more than chance, two standard errors from a half. The others
+        are turned so that they add no v-structures, which would claim a direction after all. `allowed` says which
+        directions there may be, such as none from a number to a state.
         """
         limit = self.threshold if threshold is None else threshold
-        kept: list[Pair] = []
-        below: dict[str, set[str]] = {name: {name} for name in self.variables}  # each with all its descendants
-        for edge in sorted(self.edges, key=lambda edge: -edge.strength):
-            if edge.strength <= limit:
-                break
+        strong = sorted((edge for edge in self.edges if edge.strength > limit), key=lambda edge: -edge.strength)
+        margin = 1 / math.sqrt(self.networks)
+        growing = _Growing(self.variables, [(edge.first, edge.second) for edge in strong], allowed)
+        undecided = []
+        for edge in strong:
+            if abs(edge.forward - 0.5) <= margin:
+                undecided.append(edge)
+            else:
+                ways = [(edge.first, edge.second), (edge.second, edge.first)]
+                growing.add(ways if edge.forward > 0.5 else ways[::-1])
+        while undecided:
+            costs = [
+                (growing.cost(edge.first, edge.second), growing.cost(edge.second, edge.first)) for edge in undecided
+            ]
+            gaps = [0.0 if there == back else abs(there - back) for there, back in costs]
+            place = gaps.index(max(gaps))
+            edge, (there, back) = undecided.pop(place), costs[place]
             ways = [(edge.first, edge.second), (edge.second, edge.first)]
-            for source, target in ways if edge.forward >= 0.5 else ways[::-1]:
-                if allowed(source, target) and source not in below[target]:
-                    kept.append((source, target))
-                    for name in self.variables:
-                        if source in below[name]:
-                            below[name] |= below[target]
-                    break
-        return tuple(sorted(kept, key=lambda pair: (self.variables.index(pair[1]), self.variables.index(pair[0]))))
+            growing.add(ways if (there, -edge.forward) <= (back, edge.forward - 1) else ways[::-1])
+        rank = {name: number for number, name in enumerate(self.variables)}
+        return tuple(sorted(growing.edges, key=lambda pair: (rank[pair[1]], rank[pair[0]])))
+
+
+class _Growing:
+    """A network to which edges are added: what lies below each variable, and whom it will be joined to."""
+
+    def __init__(self, names: Sequence[str], pairs: Iterable[Pair], allowed: Callable[[str, str], bool]) -> None:
+        self.edges: list[Pair] = []
+        self._allowed = allowed
+        self._below = {name: {name} for name in names}  # each with all its descendants
+        self._parents: dict[str, set[str]] = {name: set() for name in names}
+        self._near: dict[str, set[str]] = {name: set() for name in names}
+        for first, second in pairs:
+            self._near[first].add(second)
+            self._near[second].add(first)
+
+    def add(self, ways: Iterable[Pair]) -> None:
+        """Adds an edge in the first direction that is possible, if one is."""
+        for source, target in ways:
+            if math.isfinite(self.cost(source, target)):
+                self.edges.append((source, target))
+                self._parents[target].add(source)
+                for below in self._below.values():
+                    if source in below:
+                        below |= self._below[target]
+                return
+
+    def cost(self, source: str, target: str) -> float:
+        """How many v-structures an edge would add; infinite where it would close a cycle or is not allowed."""
+        if not self._allowed(source, target) or source in self._below[target]:
+            return math.inf
+        return float(len(self._parents[target] - self._near[source]))
 
 
 def write_confidence(path: FilePath, confidence: Confidence) -> None:

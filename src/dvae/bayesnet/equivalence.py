@@ -10,6 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+import numpy as np
+
+from dvae.bayesnet.knowledge import Knowledge
 from dvae.bayesnet.network import Network
 from dvae.dag import Dag
 from dvae.errors import TaskError
@@ -47,9 +50,18 @@ def cpdag_of(dag: Dag) -> Cpdag:
     return cpdag_of_edges(names, [(names[source], names[target]) for source, target in dag.edges])
 
 
-def network_class(network: Network) -> Cpdag:
-    """The equivalence class of a network; no member turns an edge from a discrete to a continuous variable round."""
-    fixed = [edge for edge in network.edges if network[edge[0]].is_discrete and not network[edge[1]].is_discrete]
+def network_class(network: Network, knowledge: Knowledge | None = None) -> Cpdag:
+    """The equivalence class of a network: all its members keep to what is known beside the data.
+
+    None of them turns an edge from a discrete to a continuous variable round.
+    """
+    fixed = {edge for edge in network.edges if network[edge[0]].is_discrete and not network[edge[1]].is_discrete}
+    if knowledge is not None:
+        known = knowledge.constraints(network.names, ~np.eye(len(network), dtype=np.bool_))
+        for source, target in network.edges:
+            there, back = network.index_of[source], network.index_of[target]
+            if known.required[there, back] or not known.allowed[back, there]:
+                fixed.add((source, target))
     return cpdag_of_edges(network.names, network.edges, fixed)
 
 

@@ -174,7 +174,8 @@ class Inference:
 
 def _weights(shares: Floats, logs: Floats) -> Floats:
     weights: Floats = shares * np.exp(logs - logs.max())
-    return weights / weights.sum()
+    found: Floats = weights / weights.sum()
+    return found
 
 
 def _number(name: str, value: str | float) -> float:

@@ -121,7 +121,7 @@ def _unfinished(
     others = [name for name in network.names if name != column]
     for row in np.flatnonzero(wanted).tolist():
         groups.setdefault(tuple(columns[name][row].item() for name in others), []).append(row)
-    found = []
+    found: list[tuple[list[int], Evidence]] = []
     for key, members in groups.items():
         evidence: dict[str, str | float] = {}
         for name, value in zip(others, key, strict=True):

@@ -25,7 +25,8 @@ QUEUED = 2  # replicates that wait for each process
 class Learner(Protocol):
     """What learns a network from a table; it travels to other processes."""
 
-    seed: int
+    @property
+    def seed(self) -> int: ...
 
     def network(self, table: Table) -> Network: ...
 
@@ -37,7 +38,7 @@ def run_replicates(table: Table, learner: Learner, numbers: Sequence[int], worke
     """
     left = list(reversed(numbers))
     started = time.monotonic()
-    while left and (workers == 1 or len(left) == 1 or time.monotonic() - started < PATIENCE):
+    while left and (workers == 1 or not _takes_long(time.monotonic() - started, len(numbers) - len(left), len(left))):
         number = left.pop()
         yield number, replicate(table, learner, number)
     if not left:
@@ -55,6 +56,11 @@ def run_replicates(table: Table, learner: Learner, numbers: Sequence[int], worke
                     yield future.result()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _takes_long(elapsed: float, done: int, left: int) -> bool:
+    """Whether what is left is worth other processes."""
+    return elapsed >= PATIENCE and (done == 0 or elapsed * left / done > 3 * PATIENCE)
 
 
 def replicate(table: Table, learner: Learner, number: int) -> Edges:

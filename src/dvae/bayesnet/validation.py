@@ -54,8 +54,9 @@ def cross_validate(
         sizes.append(len(network.edges))
         if progress is not None:
             progress.update()
-    means = [Mean.of(values, np.ones(table.num_rows)) for values in (learned, independent, learned - independent)]
-    return CrossValidation(*means, tuple(sizes))
+    ones = np.ones(table.num_rows)
+    found, alone_found, gain = (Mean.of(values, ones) for values in (learned, independent, learned - independent))
+    return CrossValidation(found, alone_found, gain, tuple(sizes))
 
 
 def edge_strengths(table: Any, network: Network, score: str = "auto", iss: float | None = None) -> dict[Pair, float]:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
-from itertools import islice, product
 from typing import Any
 
 from dvae.bayesnet import (
     Belief,
     Confidence,
     Inference,
-    LinearGaussian,
     Network,
-    ProbabilityTable,
+    ParameterTable,
     network_class,
+    parameter_table,
 )
 from dvae.errors import TaskError
 from dvae.explorer import graph_view
@@ -24,21 +23,10 @@ from dvae.explorer.places import RequestError
 from dvae.figures import NetworkEdge
 from dvae.figures.networks import look_of, network_style
 
-MAX_ROWS = 100  # of a table of parameters
 REMEMBERED = 64
 KINDS = ("class", "DAG")
 
 Evidence = Mapping[str, str | float]
-
-
-@dataclass(frozen=True)
-class Parameters:
-    """The parameters of a variable as a table of text: columns of parents' states, then numbers."""
-
-    given: tuple[str, ...]
-    header: tuple[str, ...]
-    rows: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
-    left_out: int
 
 
 class NetworkModel:
@@ -118,26 +106,9 @@ class NetworkModel:
         part["data"] |= {"thick": look.width, "note": look.note}
         part["classes"] = f"{part['classes']} {'directed' if directed else 'undirected'}".strip()
 
-    def parameters(self, name: str) -> Parameters:
+    def parameters(self, name: str) -> ParameterTable:
         """The table of a variable, or its lines."""
-        variable = self.network[name]
-        given = self.network.discrete_parents(variable)
-        values: Any = variable.parameters
-        if isinstance(values, ProbabilityTable):
-            header = variable.states or ()
-            numbers = values.probabilities.reshape(-1, values.probabilities.shape[-1])
-        else:
-            assert isinstance(values, LinearGaussian)
-            above = self.network.continuous_parents(variable)
-            header = ("intercept", *(f"× {parent}" for parent in above), "deviation")
-            lines = values.coefficients.reshape(values.intercept.size, len(above)).T
-            numbers = [*zip(values.intercept.ravel(), *lines, values.deviation.ravel(), strict=True)]
-        states = product(*(self.network[parent].states or () for parent in given))
-        rows = tuple(
-            (tuple(words), tuple(f"{value:.4g}" for value in row))
-            for words, row in islice(zip(states, numbers, strict=False), MAX_ROWS)
-        )
-        return Parameters(given, header, rows, len(numbers) - len(rows))
+        return parameter_table(self.network, name)
 
     def edge_notes(self, name: str) -> list[str]:
         """The edges of a variable in words, with their confidence where it is known."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html
@@ -16,6 +17,7 @@ from dvae.explorer.network_model import KINDS, NetworkModel
 
 MAX_LISTED = 150  # variables beside the drawing; any other is a click away
 MAX_STATES = 40
+MAX_ROWS = 100  # of a table of parameters
 STYLE: list[dict[str, Any]] = [
     {"selector": "edge", "style": {"width": "data(thick)", "line-color": EDGE}},
     {"selector": "edge.undirected", "style": {"target-arrow-shape": "none"}},
@@ -205,11 +207,11 @@ def _parameters(model: NetworkModel, name: str) -> list[Any]:
     title = f"Parameters of {name}" + (f", given {parents}" if parents else "")
     head = [html.Th(parent, className="given") for parent in found.given] + [html.Th(word) for word in found.header]
     rows = [
-        html.Tr([html.Td(word, className="given") for word in words] + [html.Td(number) for number in numbers])
-        for words, numbers in found.rows
+        html.Tr([html.Td(word, className="given") for word in words] + [html.Td(f"{each:.4g}") for each in numbers])
+        for words, numbers in islice(found.rows(), MAX_ROWS)
     ]
     table = html.Div(html.Table([html.Thead(html.Tr(head)), html.Tbody(rows)]), className="parameters")
-    more = [html.Span(f"and {found.left_out:,} more rows", className="hint")] if found.left_out else []
+    more = [html.Span(f"and {len(found) - MAX_ROWS:,} more rows", className="hint")] if len(found) > MAX_ROWS else []
     notes = html.Div([html.Span(note) for note in model.edge_notes(name)], className="notes")
     return [html.H3(title), table, *more, notes]
 

@@ -17,7 +17,7 @@ from dvae.figures.svg import svg_text
 
 DISCRETE, CONTINUOUS = "#bfdcf5", "#fbd9a0"  # blue and orange: told apart by colour-blind eyes
 PLAIN_WIDTH = 1.8
-NARROW, WIDE = 0.9, 5.0  # of an edge that is in no network of a bootstrap, and of one in all
+NARROW, WIDE = 0.9, 4.0  # of an edge that is in no network of a bootstrap, and of one in all
 PALE, DARK = "#c3ccd8", "#475569"
 MAX_LABEL_WIDTH = 190.0
 

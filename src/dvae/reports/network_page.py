@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from dvae.bayesnet import Learned, Network, Table, network_class
+from dvae.bayesnet import Knowledge, Learned, Network, Table, network_class
 from dvae.figures import NetworkEdge, save_network
 from dvae.files import write_text
 from dvae.reports.document import Block, Document, Figure, Heading, Paragraph
@@ -20,16 +20,16 @@ ASSUMPTIONS = (
 )
 
 
-def network_edges(network: Network) -> list[NetworkEdge]:
-    """The edges as they are drawn: without an arrow where data cannot tell the direction."""
-    kind = network_class(network)
+def network_edges(network: Network, knowledge: Knowledge | None = None) -> list[NetworkEdge]:
+    """The edges as they are drawn: without an arrow where neither data nor what is known can tell the direction."""
+    kind = network_class(network, knowledge)
     return [NetworkEdge(source, target, kind.mark(source, target) != "-") for source, target in network.edges]
 
 
-def draw_network_file(picture: Path, network: Network) -> None:
+def draw_network_file(picture: Path, network: Network, knowledge: Knowledge | None = None) -> None:
     """Draws a network to a .svg or .png file."""
     numbers = [variable.name for variable in network.variables if not variable.is_discrete]
-    save_network(picture, network.names, network_edges(network), continuous=numbers)
+    save_network(picture, network.names, network_edges(network, knowledge), continuous=numbers)
 
 
 def write_network_page(
@@ -39,12 +39,13 @@ def write_network_page(
     learned: Learned,
     network: Network,
     strengths: Mapping[tuple[str, str], float],
+    knowledge: Knowledge | None = None,
 ) -> None:
     """Writes the page: one HTML file with everything in it."""
     with tempfile.TemporaryDirectory() as folder:
         svg, png = Path(folder) / "network.svg", Path(folder) / "network.png"
-        draw_network_file(svg, network)
-        draw_network_file(png, network)
+        draw_network_file(svg, network, knowledge)
+        draw_network_file(png, network, knowledge)
         caption = "Lines without an arrow have a direction that the data cannot tell."
         figure = Figure("The network", svg, png, caption)
         write_text(path, to_html(Document(f"The network behind {name}", _blocks(table, learned, strengths, figure))))

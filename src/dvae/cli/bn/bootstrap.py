@@ -12,7 +12,7 @@ from dvae.cli import options, output
 from dvae.cli.bn import tables
 
 if TYPE_CHECKING:
-    from dvae.bayesnet import Confidence, Network, Table
+    from dvae.bayesnet import Confidence, Knowledge, LearnOptions, Network, Table
 
 MOST_SHOWN = 40
 
@@ -47,34 +47,43 @@ def bootstrap(
     A killed run goes on where it was when the same command is given again; the answer is the same.
     Try: dvae bn bootstrap table.csv --out edges.json --network averaged.bif --draw averaged.svg
     """
-    from dvae.bayesnet import Table, replicates_done, write_confidence, write_network
-    from dvae.bayesnet import bootstrap as run
+    from dvae.bayesnet import Table, averaged_network, write_network
     from dvae.bayesnet.network_file import WRITTEN_ENDINGS
-    from dvae.progress import progress_bar
 
     output.check_ending(out, (".json",), "the confidence of edges")
     output.check_ending(network, WRITTEN_ENDINGS, "a network")
     output.check_ending(draw, output.PICTURE_ENDINGS, "a picture")
     data = Table.read(table, discrete=discrete or (), continuous=continuous or (), ignore=ignore or ())
     learning = tables.learn_options(score, algorithm, knowledge, iss, seed)
+    found = resampled(data, out, replicates, learning, workers)
+    averaged = averaged_network(data, found, threshold, knowledge=learning.knowledge, prior=prior)
+    if network is not None:
+        write_network(network, averaged)
+    if draw is not None:
+        draw_sure(draw, averaged, found, learning.knowledge)
+    if json:
+        output.print_json(_plain(found, averaged, found.threshold if threshold is None else threshold))
+        return
+    limit = found.threshold if threshold is None else threshold
+    print_confidence(found, averaged, f"kept, above {limit:.1%}")
+    output.note(f"all {len(found.edges)} pairs in {out}" + (f", the averaged network in {network}" if network else ""))
+
+
+def resampled(table: Table, out: Path, replicates: int, learning: LearnOptions, workers: int | None) -> Confidence:
+    """The confidence of edges, written to a file; what an earlier run did is not done again."""
+    from dvae.bayesnet import bootstrap as run
+    from dvae.bayesnet import replicates_done, write_confidence
+    from dvae.progress import progress_bar
+
     store = replicates_file(out)
-    done = replicates_done(data, store, options=learning)
+    done = replicates_done(table, store, options=learning)
     if 0 < done < replicates:
         output.note(f"{store} holds {done:,} of {replicates:,} replicates; going on")
     processes = workers or os.cpu_count() or 1
     with progress_bar("Learning from resampled tables", replicates, "networks", enabled=True) as bar:
-        found = run(data, replicates, options=learning, workers=processes, store=store, progress=bar)
+        found = run(table, replicates, options=learning, workers=processes, store=store, progress=bar)
     write_confidence(out, found)
-    averaged = averaged_network(data, found, threshold, prior)
-    if network is not None:
-        write_network(network, averaged)
-    if draw is not None:
-        draw_averaged(draw, averaged, found)
-    if json:
-        output.print_json(_plain(found, averaged, found.threshold if threshold is None else threshold))
-        return
-    _print_edges(found, averaged, found.threshold if threshold is None else threshold)
-    output.note(f"all {len(found.edges)} pairs in {out}" + (f", the averaged network in {network}" if network else ""))
+    return found
 
 
 def replicates_file(out: Path) -> Path:
@@ -82,25 +91,12 @@ def replicates_file(out: Path) -> Path:
     return out.with_name(f"{out.name.removesuffix('.json')}.replicates.jsonl")
 
 
-def averaged_network(table: Table, found: Confidence, threshold: float | None, prior: float) -> Network:
-    """The network of the edges that are sure enough, with parameters from the table."""
-    from dvae.bayesnet import Network, fit
-    from dvae.bayesnet.rows import states_of
-    from dvae.dag import Dag
-
-    states = states_of(table)
-    edges = found.averaged(threshold, lambda source, target: states[source] is not None or states[target] is None)
-    place = {name: number for number, name in enumerate(table.names)}
-    dag = Dag(table.names, tuple((place[source], place[target]) for source, target in edges))
-    return fit(Network.of(dag, states, table.names), table, prior=prior)
-
-
-def draw_averaged(picture: Path, network: Network, found: Confidence) -> None:
+def draw_sure(picture: Path, network: Network, found: Confidence, knowledge: Knowledge | None = None) -> None:
     """Draws a network with edges as wide as they are sure."""
     from dvae.bayesnet import network_class
     from dvae.figures import NetworkEdge, save_network
 
-    kind = network_class(network)
+    kind = network_class(network, knowledge)
     edges = [NetworkEdge(u, v, kind.mark(u, v) != "-", found.of(u, v)) for u, v in network.edges]
     numbers = [variable.name for variable in network.variables if not variable.is_discrete]
     save_network(picture, network.names, edges, continuous=numbers)
@@ -119,17 +115,18 @@ def _plain(found: Confidence, averaged: Network, threshold: float) -> dict[str, 
     }
 
 
-def _print_edges(found: Confidence, averaged: Network, threshold: float) -> None:
-    kept = set(averaged.edges)
+def print_confidence(found: Confidence, network: Network, label: str) -> None:
+    """The strongest edges, and which of them a network has."""
+    kept = set(network.edges)
     rows = []
     for edge in sorted(found.edges, key=lambda edge: -edge.strength)[:MOST_SHOWN]:
         turned = edge.forward < 0.5
         source, target = (edge.second, edge.first) if turned else (edge.first, edge.second)
         share = 1 - edge.forward if turned else edge.forward
-        mark = "kept" if (source, target) in kept or (target, source) in kept else ""
+        mark = "yes" if (source, target) in kept or (target, source) in kept else ""
         rows.append((source, target, f"{edge.strength:.1%}", f"{share:.1%}", mark))
     if rows:
-        header = ("from", "to", "in networks", "this direction", f"above {threshold:.1%}")
+        header = ("from", "to", "in networks", "this direction", label)
         output.print_table(rows, header=header)
     if len(found.edges) > MOST_SHOWN:
         output.note(f"the {MOST_SHOWN} strongest of {len(found.edges)} pairs that some network joins")

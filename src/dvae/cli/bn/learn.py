@@ -9,13 +9,15 @@ import typer
 
 from dvae.cli import options, output
 from dvae.cli.bn import tables
+from dvae.cli.bn.bootstrap import draw_sure, print_confidence, resampled
 from dvae.errors import ConfigError
 
 if TYPE_CHECKING:
-    from dvae.bayesnet import Knowledge, Learned, Network, Table
+    from dvae.bayesnet import Confidence, Knowledge, Learned, Network, Table
     from dvae.bayesnet.search import Algorithm
 
 LATENT = "latent"
+BOOTSTRAP_ALGORITHM = "hill-climbing"  # of the resampled tables: many networks, each good enough
 LARGE = 2**28  # bytes, from which on memory is announced
 
 
@@ -61,6 +63,18 @@ def learn(
     discrete: tables.Discrete = None,
     continuous: tables.Continuous = None,
     ignore: tables.Ignore = None,
+    bootstrap: Annotated[
+        int | None,
+        typer.Option(
+            "--bootstrap",
+            min=1,
+            metavar="N",
+            help="Also learn from N resampled tables, for the confidence of every edge; needs --out.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, help="Processes of --bootstrap; one per core by default.")
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Makes the answer repeatable.")] = 0,
     json: options.Json = False,
 ) -> None:
@@ -68,7 +82,7 @@ def learn(
 
     Try: dvae bn learn table.csv --out network.bif
     """
-    from dvae.bayesnet import Table, edge_strengths, write_network
+    from dvae.bayesnet import LearnOptions, Table, edge_strengths, write_network
     from dvae.bayesnet import learn as run
     from dvae.bayesnet.families import data_kind
     from dvae.bayesnet.learning import check_learning
@@ -76,6 +90,8 @@ def learn(
     from dvae.progress import progress_bar
 
     output.check_ending(out, WRITTEN_ENDINGS, "a network")
+    if bootstrap is not None and out is None:
+        raise ConfigError("--bootstrap keeps its replicates beside the network: say where with --out")
     known = _knowledge(knowledge, require, forbid, tier, max_parents, start)
     data = Table.read(table, discrete=discrete or (), continuous=continuous or (), ignore=ignore or ())
     if out is not None and out.suffix.lower() == ".bif" and data_kind(data) != "discrete":
@@ -99,14 +115,24 @@ def learn(
 
         written = [out, out.with_suffix(".svg"), out.with_suffix(".html")]
         write_network(out, network)
-        draw_network_file(written[1], network)
-        write_network_page(written[2], table.name, data, found, network, strengths)
+        draw_network_file(written[1], network, known)
+        write_network_page(written[2], table.name, data, found, network, strengths, known)
+    sure = None
+    if bootstrap is not None and out is not None:
+        edges_file = out.with_suffix(".edges.json")
+        learning = LearnOptions(score, BOOTSTRAP_ALGORITHM, known, iss, seed)
+        sure = resampled(data, edges_file, bootstrap, learning, workers)
+        draw_sure(out.with_suffix(".svg"), network, sure, known)
+        written.append(edges_file)
     if json:
-        output.print_json(_plain(data, network, found, strengths, written))
+        output.print_json(_plain(data, network, found, strengths, written, known, sure))
         return
-    _print_network(network, found, strengths)
+    _print_network(network, found, strengths, known)
+    if sure is not None:
+        print_confidence(sure, network, "in this network")
     if out is not None:
         output.note(f"wrote {', '.join(map(str, written))}")
+    if out is not None and sure is None:
         output.note(f"What to try next:  dvae bn bootstrap {table} --out {out.with_suffix('.edges.json')}")
 
 
@@ -166,10 +192,10 @@ def _print_columns(table: Table) -> None:
         output.note(missing_sentence(table))
 
 
-def _print_network(network: Network, found: Learned, strengths: dict[tuple[str, str], float]) -> None:
+def _print_network(network: Network, found: Learned, strengths: dict[tuple[str, str], float], known: Knowledge) -> None:
     from dvae.bayesnet import network_class
 
-    kind = network_class(network)
+    kind = network_class(network, known)
     edges = sorted(found.edges, key=lambda edge: -strengths[edge])
     rows = [
         (source, "--" if kind.mark(source, target) == "-" else "->", target, f"{strengths[source, target]:.2f}")
@@ -186,12 +212,20 @@ def _print_network(network: Network, found: Learned, strengths: dict[tuple[str, 
 
 
 def _plain(
-    table: Table, network: Network, found: Learned, strengths: dict[tuple[str, str], float], written: list[Path]
+    table: Table,
+    network: Network,
+    found: Learned,
+    strengths: dict[tuple[str, str], float],
+    written: list[Path],
+    known: Knowledge,
+    sure: Confidence | None,
 ) -> dict[str, object]:
     from dvae.bayesnet import network_class
 
-    kind = network_class(network)
+    kind = network_class(network, known)
+    confidence = {} if sure is None else {"confidence": [[u, v, sure.of(u, v)] for u, v in network.edges]}
     return {
+        **confidence,
         "columns": [
             {"name": column.name, "kind": column.kind, "why": column.why, "missing": column.num_missing}
             for column in (*table.columns, *table.left_out)

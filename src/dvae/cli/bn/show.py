@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -61,28 +61,15 @@ def show(
 
 
 def _show_variable(network: Network, variable: Variable, as_json: bool) -> None:
-    from dvae.bayesnet import ProbabilityTable
+    from dvae.bayesnet import parameter_table
     from dvae.bayesnet.network_file import plain_variable
 
-    network.need_parameters()
     if as_json:
         output.print_json(plain_variable(variable))
         return
-    given = network.discrete_parents(variable)
-    states = [network[name].states or () for name in given]
-    parameters: Any = variable.parameters
-    if isinstance(parameters, ProbabilityTable):
-        header = (*given, *(f"{variable.name}={state}" for state in variable.states or ()))
-        numbers = parameters.probabilities.reshape(-1, parameters.probabilities.shape[-1])
-    else:
-        above = network.continuous_parents(variable)
-        header = (*given, "intercept", *above, "deviation")
-        size = parameters.intercept.size
-        lines = parameters.coefficients.reshape(size, len(above)).T
-        numbers = [*zip(parameters.intercept.ravel(), *lines, parameters.deviation.ravel(), strict=True)]
-    rows = [
-        (*names, *(f"{value:.6g}" for value in values)) for names, values in zip(product(*states), numbers, strict=True)
-    ]
-    output.print_table(rows[:MAX_ROWS], header=header)
-    if len(rows) > MAX_ROWS:
-        output.note(f"the first {MAX_ROWS} of {len(rows):,} rows; --json has all")
+    table = parameter_table(network, variable.name)
+    names = [f"{variable.name}={word}" for word in table.header] if variable.is_discrete else table.header
+    rows = [(*words, *(f"{number:.6g}" for number in numbers)) for words, numbers in islice(table.rows(), MAX_ROWS)]
+    output.print_table(rows, header=(*table.given, *names))
+    if len(table) > MAX_ROWS:
+        output.note(f"the first {MAX_ROWS} of {len(table):,} rows; --json has all")
