@@ -1,1 +1,0 @@
-/tmp/bnl_extra/six.py
