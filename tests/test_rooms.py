@@ -17,7 +17,9 @@ ROOMS = (
     *("dag", "data", "regression", "bayesnet", "tasks", "models", "training", "evaluation"),
     *("strategies", "studies", "figures", "reports", "runs", "explorer", "paper", "cli"),
 )
-OPEN_TO_ALL = {"errors", "config", "files", "progress", "logs", "provenance", "registry", "devices", "extras"}
+OPEN_TO_ALL = {
+    *("errors", "config", "files", "progress", "logs", "provenance", "registry", "devices", "extras", "processes"),
+}
 DOORS = {"__init__", "__main__"}  # the package's face, which may import anything
 PLACE = {room: float(place) for place, room in enumerate(ROOMS)}
 PLACE |= {"compat": PLACE["models"] + 0.5, "nas": PLACE["studies"] + 0.5}

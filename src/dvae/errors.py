@@ -50,6 +50,18 @@ class CheckpointError(DvaeError, ValueError):
     """Saved weights or state that do not fit the model they are loaded into."""
 
 
+class StorageError(DvaeError, OSError):
+    """A file that could not be written, as on a full or read-only disk; what was there before is whole."""
+
+
+class InUseError(DvaeError, RuntimeError):
+    """A folder that another process is writing into."""
+
+
+class DivergedError(DvaeError, ArithmeticError):
+    """A training whose loss or weights are no longer finite; the command line ends with code 1."""
+
+
 class MissingError(DvaeError, FileNotFoundError):
     """A file, a data set or an optional package that is not there; the message says how to get it."""
 

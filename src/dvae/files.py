@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
 import os
+import re
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dvae.errors import FormatError, MissingError
+from dvae.errors import DvaeError, FormatError, MissingError, StorageError
+from dvae.processes import Identity, is_dead, this_process
+
+MAX_NAME = 120  # characters of a file's name that its temporary name repeats: its end
+_TEMPORARY = re.compile(r"\.tmp-([0-9a-f]{8})-(\d+)-(\d+)-[0-9a-f]{6}-.*", re.DOTALL)
+_tidied: set[str] = set()  # folders in which this process has looked for what dead ones left
 
 
 @contextmanager
@@ -20,27 +27,60 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary path beside `path`, for the caller to write; it becomes `path` if the block succeeds.
 
     The temporary name ends like the final one, since many writers choose a format by the ending. Whatever
-    happens, a reader of `path` sees the old content or the new, never a part, and nothing is left behind.
+    happens, a reader of `path` sees the old content or the new, never a part, and nothing is left behind; what killed
+    processes left is removed. A disk that is full or may not be written to is a `StorageError`.
     """
     final = Path(path)
-    final.parent.mkdir(parents=True, exist_ok=True)
-    temporary = final.with_name(f".tmp-{secrets.token_hex(6)}-{final.name}")
+    owner = this_process()
+    name = f".tmp-{owner.machine}-{owner.pid}-{owner.started}-{secrets.token_hex(3)}-{final.name[-MAX_NAME:]}"
+    temporary = final.with_name(name)
     try:
+        final.parent.mkdir(parents=True, exist_ok=True)
+        _tidy(final.parent)
         yield temporary
         # Some writers make files for their owner alone; ours are as open as the folder they lie in.
         temporary.chmod(final.parent.stat().st_mode & 0o666)
         _sync(temporary)
         temporary.replace(final)
         _sync(final.parent)
+    except FileNotFoundError:
+        raise  # the block wrote nothing, or read what is not there
+    except OSError as error:
+        if isinstance(error, DvaeError) or error.strerror is None:
+            raise
+        raise StorageError(f"{final}: cannot be written: {error.strerror.lower()}") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def remove_leftovers(path: str | os.PathLike[str]) -> None:
     """Removes what a killed process left of its attempts to write `path`; for the only process that writes it."""
     final = Path(path)
-    for leftover in final.parent.glob(f".tmp-*-{final.name}"):
-        leftover.unlink(missing_ok=True)
+    for leftover in _temporaries(final.parent):
+        if leftover.name.endswith(f"-{final.name[-MAX_NAME:]}"):
+            leftover.unlink(missing_ok=True)
+
+
+def _tidy(folder: Path) -> None:
+    """Removes the temporary files of processes that have certainly ended; looked for once by each process."""
+    place = str(folder.absolute())
+    if place in _tidied:
+        return
+    _tidied.add(place)
+    for path in _temporaries(folder):
+        owner = _TEMPORARY.fullmatch(path.name)
+        if owner is not None and is_dead(Identity(owner[1], int(owner[2]), int(owner[3]))):
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def _temporaries(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            return [Path(entry.path) for entry in entries if entry.name.startswith(".tmp-")]
+    except OSError:
+        return []
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

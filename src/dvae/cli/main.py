@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from typing import Annotated, Any
 
@@ -30,8 +31,10 @@ from dvae.cli import (
     train,
     worker,
 )
-from dvae.errors import DvaeError
+from dvae.errors import DivergedError, DvaeError
+from dvae.processes import as_ctrl_c
 
+FAILED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130  # 128 + the number of SIGINT, as shells have it
 
@@ -41,15 +44,17 @@ class Program(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            answer = super().invoke(ctx)
+            sys.stdout.flush()  # a full disk is said below, not when the interpreter ends
+            return answer
         except DvaeError as error:
-            raise _ended(str(error)) from None
+            raise _ended(str(error), FAILED if isinstance(error, DivergedError) else BAD_INPUT) from None
         except BrokenPipeError:
             raise  # the reader of our output has seen enough; Click ends quietly
         except OSError as error:
-            if error.filename is None or error.strerror is None:
+            if error.strerror is None:
                 raise
-            raise _ended(f"{error.filename}: {error.strerror}") from None
+            raise _ended(f"{error.filename or 'the output'}: {error.strerror}") from None
         except KeyboardInterrupt:
             raise _ended("interrupted", INTERRUPTED) from None
 
@@ -112,6 +117,8 @@ app.command("settings", rich_help_panel=LOOK)(settings.settings)
 
 def main() -> None:
     """The console script."""
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, as_ctrl_c)
     try:
         app()
     except KeyboardInterrupt:  # before a command began

@@ -16,6 +16,7 @@ from dvae.models.config import SLOTS, ModelConfig, Preset, model_config, preset_
 from dvae.models.features import NodeFeatures
 from dvae.models.parts import Aggregation, Plan, Readout
 from dvae.models.registry import AGGREGATIONS, DECODERS, ENCODERS, READOUTS
+from dvae.models.tensor_file import read_tensors
 from dvae.models.vae import VAE
 from dvae.tasks import Task
 
@@ -75,7 +76,7 @@ def load(folder: str | Path, *, device: str | torch.device = "cpu") -> VAE:
     """The model saved in `folder`."""
     folder = Path(folder)
     config, task = storage.read_settings(folder)
-    state = storage.read_tensors(folder / storage.WEIGHTS)
+    state = read_tensors(folder / storage.WEIGHTS)
     vae = _assembled(task, config)
     if state:
         vae = vae.to(next(iter(state.values())).dtype)
