@@ -10,6 +10,9 @@ from __future__ import annotations
 class DvaeError(Exception):
     """The caller gave something this package cannot work with."""
 
+    def __str__(self) -> str:
+        return " ".join(super().__str__().splitlines())  # what came may hold line breaks; a message has one line
+
 
 class DagError(DvaeError, ValueError):
     """A graph that is not an acyclic labelled graph."""

@@ -17,8 +17,10 @@ from typing import Any
 from dvae.errors import DvaeError, FormatError, MissingError, StorageError
 from dvae.processes import Identity, is_dead, this_process
 
+MAX_JSON_BYTES = 256 * 2**20
 MAX_NAME = 120  # characters of a file's name that its temporary name repeats: its end
 _TEMPORARY = re.compile(r"\.tmp-([0-9a-f]{8})-(\d+)-(\d+)-[0-9a-f]{6}-.*", re.DOTALL)
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _tidied: set[str] = set()  # folders in which this process has looked for what dead ones left
 
 
@@ -86,7 +88,11 @@ def _temporaries(folder: Path) -> list[Path]:
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Writes `text` as UTF-8 with its line ends as they are."""
     with atomic_path(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="")
+        try:
+            temporary.write_text(text, encoding="utf-8", newline="")
+        except UnicodeEncodeError as error:
+            odd = error.object[error.start : error.end]
+            raise FormatError(f"{path}: {odd[:20]!r} is no character, so it cannot be written as text") from None
 
 
 def write_json(path: str | os.PathLike[str], value: object) -> None:
@@ -95,7 +101,13 @@ def write_json(path: str | os.PathLike[str], value: object) -> None:
         text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise FormatError(f"{path}: the value cannot be written as JSON: {error}") from error
-    write_text(path, text + "\n")
+    # Half a surrogate pair is no character, but JSON has an escape for it.
+    write_text(path, _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+
+
+def as_characters(text: str) -> str:
+    """The text with a mark in place of halves of surrogate pairs, which no file of text can hold."""
+    return _SURROGATE.sub("\ufffd", text)
 
 
 def sha256_of(path: str | os.PathLike[str]) -> str:
@@ -117,6 +129,8 @@ def finite(value: object) -> Any:
 def read_json(path: str | os.PathLike[str]) -> object:
     """The JSON value in `path`. Repeated keys, NaN and infinity are errors, as is text after it."""
     try:
+        if Path(path).stat().st_size > MAX_JSON_BYTES:
+            raise FormatError(f"{path}: the file is longer than {MAX_JSON_BYTES:,} bytes")
         text = Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
         raise MissingError(f"{path}: there is no such file") from None
@@ -128,7 +142,9 @@ def read_json(path: str | os.PathLike[str]) -> object:
         return strict_json(text)
     except json.JSONDecodeError as error:
         raise FormatError.at(path, error.lineno, f"not JSON: {error.msg} (column {error.colno})") from None
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise FormatError(f"{path}: not JSON that can be read: it is nested too deeply") from None
+    except ValueError as error:
         raise FormatError(f"{path}: {error}") from None
 
 

@@ -21,6 +21,7 @@ from dvae.cli import (
     import_checkpoint,
     models,
     nas,
+    output,
     predictivity,
     report,
     reproduce,
@@ -60,7 +61,7 @@ class Program(TyperGroup):
 
 
 def _ended(sentence: str, code: int = BAD_INPUT) -> typer.Exit:
-    print("Error:", " ".join(sentence.splitlines()), file=sys.stderr)
+    print("Error:", output.printable(" ".join(sentence.splitlines())), file=sys.stderr)
     return typer.Exit(code)
 
 

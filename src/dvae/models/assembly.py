@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from dvae.config import replace
-from dvae.errors import ConfigError
+from dvae.errors import ConfigError, DvaeError
 from dvae.models import storage
 from dvae.models.catalogue import part_names
 from dvae.models.config import SLOTS, ModelConfig, Preset, model_config, preset_settings
@@ -77,11 +77,24 @@ def load(folder: str | Path, *, device: str | torch.device = "cpu") -> VAE:
     folder = Path(folder)
     config, task = storage.read_settings(folder)
     state = read_tensors(folder / storage.WEIGHTS)
+    _check_fits(task, config, state, folder / storage.WEIGHTS)
     vae = _assembled(task, config)
     if state:
         vae = vae.to(next(iter(state.values())).dtype)
     storage.load_distinct_state(vae, state, folder / storage.WEIGHTS)
     return vae.to(device)
+
+
+def _check_fits(task: Task, config: ModelConfig, state: dict[str, torch.Tensor], where: Path) -> None:
+    """Compares shapes before there is room for the weights: a file of settings may ask for any sizes."""
+    try:
+        with torch.device("meta"):
+            planned = _assembled(task, config)
+    except DvaeError:
+        raise
+    except (RuntimeError, MemoryError, OverflowError, ValueError, TypeError):
+        return  # a part of somebody's that needs numbers to be made
+    storage.check_shapes(planned, state, where)
 
 
 def _features(task: Task, config: ModelConfig) -> NodeFeatures:

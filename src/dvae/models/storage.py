@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from torch import Tensor, nn
@@ -32,6 +33,14 @@ def distinct_state(module: nn.Module) -> dict[str, Tensor]:
 
 def load_distinct_state(module: nn.Module, state: dict[str, Tensor], where: object) -> None:
     """Strict: every tensor of the module, none more, of the same shape, all of finite numbers."""
+    check_shapes(module, state, where)
+    check_finite(state, where)
+    for name, tensor in distinct_state(module).items():
+        tensor.copy_(state[name])
+
+
+def check_shapes(module: nn.Module, state: Mapping[str, Tensor], where: object) -> None:
+    """Refuses tensors that are not those of `module`, by names and shapes."""
     own = distinct_state(module)
     missing, unknown = sorted(own.keys() - state.keys()), sorted(state.keys() - own.keys())
     if missing or unknown:
@@ -43,9 +52,6 @@ def load_distinct_state(module: nn.Module, state: dict[str, Tensor], where: obje
             raise CheckpointError(
                 f"{where} does not fit the model: {name} is {tuple(state[name].shape)}, not {tuple(tensor.shape)}"
             )
-    check_finite(state, where)
-    for name, tensor in own.items():
-        tensor.copy_(state[name])
 
 
 def save(folder: str | Path, module: nn.Module, config: ModelConfig, task: Task) -> None:

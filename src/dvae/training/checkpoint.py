@@ -71,7 +71,10 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     number = header.get("format", 1)
     if type(number) is not int or number > FORMAT:
         raise CheckpointError(f"{path} has format {number}, newer than {FORMAT}: open it with a newer version of dvae")
-    return (tensors, header) if number == FORMAT else _from_version_0_1_0(tensors, header)
+    try:
+        return (tensors, header) if number == FORMAT else _from_version_0_1_0(tensors, header)
+    except KeyError as error:
+        raise CheckpointError(f"{path} is not a whole checkpoint (its header lacks {error})") from None
 
 
 def _header(path: Path, notes: Mapping[str, str]) -> dict[str, Any]:

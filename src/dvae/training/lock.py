@@ -47,6 +47,7 @@ def locked(folder: Path) -> Iterator[None]:
     try:
         descriptor = _acquired(folder / FILE)
     except OSError as error:
+        _remove_empty(made)
         raise StorageError(f"{folder / FILE}: cannot be written: {(error.strerror or str(error)).lower()}") from error
     token = _held.set(_held.get() | {place})
     done = threading.Event()
@@ -61,9 +62,14 @@ def locked(folder: Path) -> Iterator[None]:
         with contextlib.suppress(OSError):
             (folder / FILE).unlink(missing_ok=True)
         os.close(descriptor)
-        for new in made:  # where nothing came of it
-            with contextlib.suppress(OSError):
-                new.rmdir()
+        _remove_empty(made)
+
+
+def _remove_empty(folders: list[Path]) -> None:
+    """Folders that were made and in which nothing came of it."""
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            folder.rmdir()
 
 
 def _make(folder: Path) -> list[Path]:
@@ -88,7 +94,9 @@ def _acquired(path: Path) -> int:
             if _is_the_file(path, descriptor):
                 _sign(descriptor, path, owner)
                 return descriptor
-        except BaseException:
+        except BaseException as error:
+            if not isinstance(error, InUseError):
+                path.unlink(missing_ok=True)  # ours, but it could not be signed
             os.close(descriptor)
             raise
         os.close(descriptor)  # its last owner removed it before we had it
