@@ -46,7 +46,7 @@ def test_a_second_writer_is_told_who_the_first_is(tmp_path: Path) -> None:
     with locked(tmp_path), locked(tmp_path):
         (error,) = elsewhere(tmp_path)
     assert isinstance(error, InUseError)
-    assert f"process {os.getpid()}, since 0 seconds" in str(error)
+    assert f"process {os.getpid()}, for 0 seconds now" in str(error)
     assert elsewhere(tmp_path) == []
     assert list(tmp_path.iterdir()) == []
 

@@ -80,6 +80,8 @@ def _opened(path: FilePath, stack: contextlib.ExitStack) -> BinaryIO | gzip.Gzip
         raise FormatError.at(path, 1, "this is a folder where a file is expected") from None
     except OSError as error:
         raise FormatError.at(path, 1, f"the file cannot be read ({error.strerror})") from None
+    except ValueError:
+        raise FormatError(f"{os.fspath(path)!r} is no name of a file") from None
     if magic != _GZIP_MAGIC:
         return raw
     return stack.enter_context(gzip.GzipFile(fileobj=raw, mode="rb"))

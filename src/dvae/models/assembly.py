@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from dvae.models.registry import AGGREGATIONS, DECODERS, ENCODERS, READOUTS
 from dvae.models.tensor_file import read_tensors
 from dvae.models.vae import VAE
 from dvae.tasks import Task
+
+WIDE = 4096  # of any setting, from where on the size of a model is looked at before it is made
 
 
 def build(
@@ -46,6 +49,7 @@ def build(
             settings[slot] = registry.canonical(settings[slot])
     changes = {**preset_settings(preset), **settings}
     config = model_config(name, **changes) if config is None else replace(config, **changes, name=name)
+    _check_memory(task, config)
     with torch.random.fork_rng(devices=[], enabled=seed is not None):
         if seed is not None:
             torch.manual_seed(seed)
@@ -87,14 +91,35 @@ def load(folder: str | Path, *, device: str | torch.device = "cpu") -> VAE:
 
 def _check_fits(task: Task, config: ModelConfig, state: dict[str, torch.Tensor], where: Path) -> None:
     """Compares shapes before there is room for the weights: a file of settings may ask for any sizes."""
+    planned = _planned(task, config)
+    if planned is not None:
+        storage.check_shapes(planned, state, where)
+
+
+def _check_memory(task: Task, config: ModelConfig) -> None:
+    """Refuses a model that is larger than the memory of this machine."""
+    widest = max((value for value in vars(config).values() if type(value) is int), default=0)
+    planned = _planned(task, config) if widest > WIDE else None
+    if planned is None or not hasattr(os, "sysconf"):
+        return
+    needed = 4 * planned.num_parameters()
+    here = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > here:
+        raise ConfigError(
+            f"a model of {planned.num_parameters():,} parameters (hidden = {config.hidden:,}) takes "
+            f"{needed / 2**30:,.0f} GB, and this machine has {here / 2**30:,.0f}: choose smaller settings"
+        )
+
+
+def _planned(task: Task, config: ModelConfig) -> VAE | None:
+    """The model without room for its weights; None where a part of somebody's needs numbers to be made."""
     try:
         with torch.device("meta"):
-            planned = _assembled(task, config)
+            return _assembled(task, config)
     except DvaeError:
         raise
     except (RuntimeError, MemoryError, OverflowError, ValueError, TypeError):
-        return  # a part of somebody's that needs numbers to be made
-    storage.check_shapes(planned, state, where)
+        return None
 
 
 def _features(task: Task, config: ModelConfig) -> NodeFeatures:

@@ -90,7 +90,7 @@ def _acquired(path: Path) -> int:
             is_free = _system_lock(descriptor)
             owner = _owner(descriptor)
             if not is_free or _is_alive(owner, path, descriptor):
-                raise _in_use(path, owner, descriptor)
+                raise _in_use(path, owner)
             if _is_the_file(path, descriptor):
                 _sign(descriptor, path, owner)
                 return descriptor
@@ -153,15 +153,15 @@ def _age(path: Path, descriptor: int) -> float:
     return max(0.0, now - touched)
 
 
-def _in_use(path: Path, owner: dict[str, Any], descriptor: int) -> InUseError:
+def _in_use(path: Path, owner: dict[str, Any]) -> InUseError:
     who = "another process"
     if _identity(owner) is not None:
         where = "" if owner.get("host") == host() else f" on {str(owner.get('host'))[:60]!r}"
         since = owner.get("since")
-        ago = f", since {_words(time.time() - since)}" if isinstance(since, int | float) else ""
+        ago = f", for {_words(time.time() - since)} now" if isinstance(since, int | float) else ""
         who = f"process {owner['pid']}{where}{ago}"
     return InUseError(
-        f"{path.parent} is in use: {who}, writes into it; wait until it has ended, or choose another folder"
+        f"{path.parent} is being written into by {who}: wait until it has ended, or choose another folder"
     )
 
 
