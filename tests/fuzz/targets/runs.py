@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import torch
 
@@ -19,7 +21,6 @@ from dvae.runs.config import config_file
 from dvae.training import checkpoint, loop, resumable
 from dvae.training.lock import FILE as LOCK
 from dvae.training.lock import locked
-from dvae.training.vae_job import VaeJob
 from fuzz.mutations import changed_bytes, changed_json, changed_lines, changed_safetensors, changed_toml
 from fuzz.target import Target
 
@@ -110,11 +111,12 @@ class _Resumed:
     """Resumes a training, up to its first step."""
 
     def __init__(self, run: Path) -> None:
-        opened = Run.open(run)
-        vae, data = opened.new_model(), opened.dataset
-        config = loop._with_settings(opened.config.training, {}, vae)
-        train, validation = (vae.prepare(vae.task.batch(part.dags)) for part in (data.train, data.validation))
-        self.job = VaeJob(vae, train, validation, config, loop._fabric("cpu", 1), None)
+        def keep(job: Any, *_: object, **__: object) -> None:
+            self.job = job
+            raise KeyboardInterrupt
+
+        with mock.patch.object(loop, "run_job", keep), contextlib.suppress(KeyboardInterrupt):
+            Run.open(run).fit(resume=True, device="cpu", progress=False)
 
     def resume(self, at: Path) -> object:
         resumed = resumable._Loop(self.job, at, 30.0, None)
