@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -52,4 +53,23 @@ def renumbered(dag: Dag, order: Sequence[int]) -> Dag:
     """The same graph, its nodes given to `Dag` in another order: node `order[i]` comes at place i."""
     place = {node: index for index, node in enumerate(order)}
     edges = tuple((place[source], place[target]) for source, target in dag.edges)
-    return Dag(tuple(dag.types[node] for node in order), edges)
+    columns = {name: tuple(column[node] for node in order) for name, column in dag.node.items()}
+    return Dag(tuple(dag.types[node] for node in order), edges, columns, dag.edge, dag.properties)
+
+
+@st.composite
+def columned_dags(draw: st.DrawFn, *, max_nodes: int = 5) -> Dag:
+    """Any DAG with columns of any names, of nodes and of edges, and properties."""
+    dag = draw(dags(max_nodes=max_nodes))
+    name = st.text(min_size=1, max_size=4).filter(lambda text: text != "type")
+    number = st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False)
+    kinds = (st.none() | st.text(max_size=4), st.none() | number)
+
+    def columns(count: int) -> dict[str, tuple[Any, ...]]:
+        names = draw(st.lists(name, max_size=2, unique=True))
+        return {
+            each: tuple(draw(st.lists(draw(st.sampled_from(kinds)), min_size=count, max_size=count))) for each in names
+        }
+
+    properties = draw(st.dictionaries(name, st.floats(allow_nan=False, allow_infinity=False), max_size=2))
+    return Dag(dag.types, dag.edges, columns(len(dag)), columns(len(dag.edges)), properties)

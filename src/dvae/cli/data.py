@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +13,7 @@ from dvae.cli import inputs, options, output
 from dvae.errors import ConfigError
 
 if TYPE_CHECKING:
-    from dvae.dag import Dataset
+    from dvae.dag import ColumnSchema, Dataset
     from dvae.tasks import Task
 
 FETCH = "fetch"
@@ -70,7 +70,7 @@ def data(
     if json:
         output.print_json(facts)
     else:
-        output.print_table([*_rows(facts), *_rule_rows(space)], title=f"{whole.name}")
+        output.print_table([*_rows(facts), *_schema_rows(facts), *_rule_rows(space)], title=f"{whole.name}")
 
 
 def _space(name: str, path: Path | None, task: str | None, rules: str | None) -> Task:
@@ -95,9 +95,11 @@ def _fetch(name: str, what: str | None, as_json: bool) -> None:
 
 
 def _facts(whole: Dataset, task: Task) -> dict[str, object]:
+    from dvae.dag import Schema
     from dvae.tasks.vocabulary import END_LABEL, START_LABEL
 
     dags, rules = whole.everything.dags, task.graph_rules
+    schema = task.schema or Schema.infer(dags)
     scores = [score for score in whole.everything.scores if score is not None]
     labels = Counter(label for dag in dags for label in dag.types)
     return {
@@ -111,6 +113,7 @@ def _facts(whole: Dataset, task: Task) -> dict[str, object]:
         "types": {str(label): count for label, count in labels.most_common()},
         "valid_share": float(task.valid(task.batch(dags)).double().mean()),
         "rules": None if rules is None else rules.to_mapping(),
+        "schema": schema.to_mapping(),
         "scored": len(scores),
         "scores": _spread(scores) if scores else None,
         "model": {
@@ -120,6 +123,43 @@ def _facts(whole: Dataset, task: Task) -> dict[str, object]:
             "virtual_end": task.vocabulary.end == END_LABEL,
         },
     }
+
+
+def _schema_rows(facts: dict[str, object]) -> list[tuple[str, str]]:
+    from dvae.dag import Schema
+
+    mapping, count = facts["schema"], facts["count"]
+    assert isinstance(mapping, dict)
+    assert isinstance(count, int)
+    schema = Schema.from_mapping(mapping)
+    types = facts["types"]
+    assert isinstance(types, dict)
+    rows = [(f"{place} column {column.name}", _column_text(column, types)) for place, column in schema.columns()]
+    for one in schema.properties:
+        missing = "" if one.count == count else f"; {one.count:,} DAGs have it"
+        rows.append((f"property {one.name}", f"{one.low:.5g} to {one.high:.5g}{missing}"))
+    return rows
+
+
+def _column_text(column: ColumnSchema, types: Collection[str]) -> str:
+    grid = column.grid
+    if column.kind == "category":
+        text = f"{len(column.categories)}: {_listed(column.categories)}"
+    elif grid.edges:
+        text = f"{grid.low:.5g} to {grid.high:.5g}, median {grid.centre:.5g}"
+    else:
+        whole = " whole" if grid.integer else ""
+        text = f"{len(grid.values)}{whole} numbers, {grid.low:.5g} to {grid.high:.5g}, median {grid.centre:.5g}"
+    absent = ", some without" if any(holder.optional for holder in column.holders) else ""
+    names = [str(holder.owner) for holder in column.holders if not isinstance(holder.owner, tuple)]
+    if len(names) < len(column.holders):
+        return f"{text}; on edges between {len(column.holders)} pairs of types{absent}"
+    return f"{text}; of {'every type' if set(names) >= set(types) else _listed(names)}{absent}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f", and {len(names) - MAX_TYPES} more" if len(names) > MAX_TYPES else ""
+    return ", ".join(names[:MAX_TYPES]) + more
 
 
 def _rule_rows(task: Task) -> list[tuple[str, str]]:

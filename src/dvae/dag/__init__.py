@@ -1,6 +1,7 @@
 """DAGs as values, as padded tensors, and in files."""
 
 from dvae.dag.batch import DagBatch
+from dvae.dag.columns import Column, Named, Value
 from dvae.dag.convert import (
     from_dot,
     from_igraph,
@@ -14,12 +15,15 @@ from dvae.dag.convert import (
     to_pyg,
 )
 from dvae.dag.dataset import DagSet, Dataset, DataSource
-from dvae.dag.jsonl import ScoredDag, Split, load_jsonl, read_jsonl, to_plain, write_jsonl
+from dvae.dag.jsonl import ScoredDag, Split, from_plain, load_jsonl, read_jsonl, to_plain, write_jsonl
 from dvae.dag.original import read_bayesnet, read_enas, write_bayesnet, write_enas
 from dvae.dag.reading import load_dags
+from dvae.dag.schema import ColumnSchema, Schema
 from dvae.dag.value import Dag, Edge, Label
 
 __all__ = [
+    "Column",
+    "ColumnSchema",
     "Dag",
     "DagBatch",
     "DagSet",
@@ -27,12 +31,16 @@ __all__ = [
     "Dataset",
     "Edge",
     "Label",
+    "Named",
+    "Schema",
     "ScoredDag",
     "Split",
+    "Value",
     "from_dot",
     "from_igraph",
     "from_modelstring",
     "from_networkx",
+    "from_plain",
     "from_pyg",
     "load_dags",
     "load_jsonl",

@@ -1,17 +1,21 @@
 """DAGs to and from the values of other packages, and two notations in text: DOT and bnlearn's model strings.
 
+Columns are attributes of nodes and edges there, properties attributes of the graph. Attributes whose values are
+neither strings nor finite numbers (or None) are passed over.
+
 networkx, igraph and torch_geometric are imported when a function needs them, never before.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import torch
 
+from dvae.dag.columns import NO_ATTRIBUTES, check_no_column, columns_of, finite, values_at
 from dvae.dag.dot import from_dot, to_dot
 from dvae.dag.value import Dag, Label
 from dvae.errors import DagError, FormatError
@@ -38,43 +42,63 @@ _MODELSTRING_NODE = re.compile(rf"\[(?P<variable>{_VARIABLE})(?:\|(?P<parents>{_
 
 
 def to_networkx(dag: Dag) -> Any:
-    """A `networkx.DiGraph` on the nodes 0, 1, ... with the attribute `type`."""
+    """A `networkx.DiGraph` on the nodes 0, 1, ... with the attribute `type`; values that are absent are left out."""
     import networkx
 
-    graph = networkx.DiGraph()
-    graph.add_nodes_from((node, {"type": label}) for node, label in enumerate(dag.types))
-    graph.add_edges_from(dag.edges)
+    check_no_column(dag.node, "type", "networkx")
+    graph = networkx.DiGraph(**dag.properties)
+    graph.add_nodes_from((node, {"type": label, **values_at(dag.node, node)}) for node, label in enumerate(dag.types))
+    graph.add_edges_from((*edge, values_at(dag.edge, place)) for place, edge in enumerate(dag.edges))
     return graph
 
 
 def from_networkx(graph: Any) -> Dag:
-    """A `networkx.DiGraph` with any nodes, each with the attribute `type`, taken in the graph's own order."""
+    """A `networkx.DiGraph` with any nodes, each with the attribute `type`, taken in the graph's own order.
+
+    Other attributes become columns, numbers of the graph itself properties.
+    """
     if not graph.is_directed():
         raise DagError("the graph is undirected; a DAG needs a networkx.DiGraph")
     for node, attributes in graph.nodes(data=True):
         if "type" not in attributes:
             raise DagError(f"the node {node!r} has no attribute 'type'")
-    return _from_named(dict(graph.nodes(data="type")), graph.edges())
+    named = dict(graph.nodes(data=True))
+    edges = {(source, target): attributes for source, target, attributes in graph.edges(data=True)}
+    types = {node: attributes["type"] for node, attributes in named.items()}
+    return _from_named(types, graph.edges(), named, edges, graph.graph)
 
 
 def to_igraph(dag: Dag) -> Any:
-    """A directed `igraph.Graph` with the vertex attribute `type`."""
+    """A directed `igraph.Graph` with the vertex attribute `type`; columns and properties are attributes, too."""
     import igraph
 
-    return igraph.Graph(n=len(dag), edges=dag.edges, directed=True, vertex_attrs={"type": list(dag.types)})
+    check_no_column(dag.node, "type", "igraph")
+    vertices = {"type": list(dag.types), **{name: list(column) for name, column in dag.node.items()}}
+    edges = {name: list(column) for name, column in dag.edge.items()}
+    return igraph.Graph(
+        n=len(dag), edges=dag.edges, directed=True, graph_attrs=dict(dag.properties), vertex_attrs=vertices,
+        edge_attrs=edges,
+    )  # fmt: skip
 
 
 def from_igraph(graph: Any) -> Dag:
-    """A directed `igraph.Graph` whose vertices all have the attribute `type`."""
+    """A directed `igraph.Graph` whose vertices all have the attribute `type`; other attributes become columns."""
     if not graph.is_directed():
         raise DagError("the graph is undirected; a DAG needs an igraph.Graph(directed=True)")
     if "type" not in graph.vs.attributes():
         raise DagError("the vertices have no attribute 'type'")
-    return _from_named(dict(enumerate(graph.vs["type"])), graph.get_edgelist())
+    vertices = dict(enumerate(vertex.attributes() for vertex in graph.vs))
+    edges = {edge.tuple: edge.attributes() for edge in graph.es}
+    properties = {name: graph[name] for name in graph.attributes()}
+    return _from_named(dict(enumerate(graph.vs["type"])), graph.get_edgelist(), vertices, edges, properties)
 
 
 def to_pyg(dag: Dag, labels: Sequence[Label]) -> Any:
-    """A `torch_geometric.data.Data` with `x`, one-hot over `labels`, `edge_index` and the list `types`."""
+    """A `torch_geometric.data.Data` with `x`, one-hot over `labels`, `edge_index` and the list `types`.
+
+    Columns are the dictionaries of lists `node_columns` and `edge_columns`, the latter in the order of `edge_index`;
+    `properties` is a dictionary.
+    """
     try:
         from torch_geometric.data import Data
     except ImportError:
@@ -88,6 +112,7 @@ def to_pyg(dag: Dag, labels: Sequence[Label]) -> Any:
         x=torch.nn.functional.one_hot(indices, len(labels)).to(torch.float32),
         edge_index=torch.tensor(dag.edges, dtype=torch.int64).reshape(-1, 2).T.contiguous(),
         types=list(dag.types),
+        **_pyg_columns(dag),
     )
 
 
@@ -99,7 +124,13 @@ def from_pyg(data: Any, labels: Sequence[Label] | None = None) -> Dag:
     edge_index = data.edge_index
     if edge_index is None or edge_index.shape[:-1] != (2,) or edge_index.is_floating_point():
         raise DagError("edge_index must be an integer tensor of shape (2, number of edges)")
-    return _from_named(dict(enumerate(types)), edge_index.T.tolist())
+    edges = [(source, target) for source, target in edge_index.T.tolist()]
+    rows = [_rows(getattr(data, name, None), name, count) for name, count in
+            (("node_columns", len(types)), ("edge_columns", len(edges)))]  # fmt: skip
+    return _from_named(
+        dict(enumerate(types)), edges, dict(enumerate(rows[0])), dict(zip(edges, rows[1], strict=True)),
+        getattr(data, "properties", None) or {},
+    )  # fmt: skip
 
 
 def to_modelstring(dag: Dag) -> str:
@@ -141,7 +172,13 @@ def from_modelstring(text: str) -> Dag:
         raise FormatError(f"model string: {error}") from None
 
 
-def _from_named(types: dict[Any, Label], edges: Iterable[Sequence[Hashable]]) -> Dag:
+def _from_named(
+    types: dict[Any, Label],
+    edges: Iterable[Sequence[Hashable]],
+    node_attributes: Mapping[Any, Mapping[str, Any]] = NO_ATTRIBUTES,
+    edge_attributes: Mapping[Any, Mapping[str, Any]] = NO_ATTRIBUTES,
+    graph_attributes: Mapping[str, Any] = NO_ATTRIBUTES,
+) -> Dag:
     """A DAG on nodes with names, so that errors can speak of them as their owner does."""
     index_of = {name: index for index, name in enumerate(types)}
     for name, label in types.items():
@@ -162,8 +199,32 @@ def _from_named(types: dict[Any, Label], edges: Iterable[Sequence[Hashable]]) ->
         cycle = [repr(name) for name in error.args[1]]
         shown = cycle if len(cycle) <= _SHOWN_OF_A_CYCLE else [*cycle[:_SHOWN_OF_A_CYCLE], "..."]
         raise DagError(f"the graph has a cycle: {' -> '.join(shown)}") from None
-    pairs = [(index_of[source], index_of[target]) for target in types for source in sources_of[target]]
-    return Dag(tuple(types.values()), tuple(pairs))
+    named = [(source, target) for target in types for source in sources_of[target]]
+    return Dag(
+        tuple(types.values()),
+        tuple((index_of[source], index_of[target]) for source, target in named),
+        columns_of([node_attributes.get(name, {}) for name in types]),
+        columns_of([edge_attributes.get(pair, {}) for pair in named]),
+        {name: value for name, value in graph_attributes.items() if finite(value) is not None},
+    )
+
+
+def _pyg_columns(dag: Dag) -> dict[str, Any]:
+    named = {"node_columns": dag.node, "edge_columns": dag.edge}
+    found: dict[str, Any] = {
+        key: {name: list(column) for name, column in columns.items()} for key, columns in named.items() if columns
+    }
+    return found | ({"properties": dict(dag.properties)} if dag.properties else {})
+
+
+def _rows(columns: Any, what: str, count: int) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = [{} for _ in range(count)]
+    for name, column in (columns or {}).items():
+        if len(column) != count:
+            raise DagError(f"{what}[{name!r}] has {len(column)} values where {count} are expected")
+        for row, value in zip(rows, column, strict=True):
+            row[name] = value
+    return rows
 
 
 def _one_hot_labels(x: Any, labels: Sequence[Label]) -> list[Label]:

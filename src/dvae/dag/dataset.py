@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import torch
+from torch import Tensor
+
+from dvae.dag.columns import NO_PROPERTIES
 from dvae.dag.jsonl import SPLITS, ScoredDag, format_line
 from dvae.dag.value import Dag
 from dvae.errors import TaskError
@@ -47,6 +52,19 @@ class DagSet:
     def scored(self) -> bool:
         """Whether every DAG has a score."""
         return len(self) > 0 and all(score is not None for score in self.scores)
+
+    @property
+    def property_names(self) -> tuple[str, ...]:
+        """The properties that DAGs of this set have, in the order in which they first come."""
+        return tuple(dict.fromkeys(name for dag in self.dags for name in dag.properties))
+
+    @cached_property
+    def properties(self) -> dict[str, Tensor]:
+        """Every property as a float64 tensor with one number per DAG, NaN where a DAG has none."""  # dag
+        return {
+            name: torch.tensor([dag.properties.get(name, math.nan) for dag in self.dags], dtype=torch.float64)
+            for name in self.property_names
+        }
 
     def with_scores_only(self) -> DagSet:
         """The DAGs that have a score."""
@@ -158,10 +176,10 @@ class Dataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Other DAGs, another order or other parts give another fingerprint; scores do not count."""
+        """Other DAGs, another order or other parts give another fingerprint; scores and properties do not count."""
         digest = hashlib.sha256(f"{self.train_size} {self.validation_size}".encode())
         for dag in self.everything.dags:
-            digest.update(format_line(dag).encode())
+            digest.update(format_line(replace(dag, properties=NO_PROPERTIES) if dag.properties else dag).encode())
         return digest.hexdigest()[:16]
 
     def _part(self, first: int, last: int) -> DagSet:

@@ -1,17 +1,21 @@
 """DOT, the language of Graphviz: a writer, and a reader of the part of the language that tells a `Dag`.
 
 Read: one `digraph`, node statements, edge chains `a -> b -> c`, quoted identifiers, comments, attributes. The
-type of a node is its attribute `type` or, without one, `label`; an unquoted integer is an integer label. All
-other attributes are passed over. Subgraphs, ports, HTML strings and undirected edges are refused.
+type of a node is its attribute `type` or, without one, `label`; an unquoted integer is an integer label. Attributes
+that Graphviz does not know are columns, unquoted numbers numbers; those of drawings are passed over (`dot_names`).
+Subgraphs, ports, HTML strings and undirected edges are refused.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 
+from dvae.dag.columns import Column, Value, columns_of, values_at
+from dvae.dag.dot_names import PROPERTY_MARK, attribute_of, column_of
 from dvae.dag.value import Dag, Edge, Label, topological_order
 from dvae.errors import DagError, FormatError
 
@@ -36,9 +40,16 @@ _TYPE_ATTRIBUTES = ("type", "label")
 
 def to_dot(dag: Dag) -> str:
     """DOT text that Graphviz draws with the labels in the nodes; `from_dot` reads it back as the same DAG."""
-    nodes = [f"  {node} [label={_written(label)}];" for node, label in enumerate(dag.types)]
-    edges = [f"  {source} -> {target};" for source, target in dag.edges]
-    return "\n".join(["digraph {", *nodes, *edges, "}"]) + "\n"
+    properties = [f"  {_written(PROPERTY_MARK + name)}={_written(value)};" for name, value in dag.properties.items()]
+    nodes = [
+        f"  {node} [label={_written(label)}{_attributes(dag.node, node, ', ')}];"
+        for node, label in enumerate(dag.types)
+    ]
+    edges = []
+    for place, (source, target) in enumerate(dag.edges):
+        values = _attributes(dag.edge, place)
+        edges.append(f"  {source} -> {target}{f' [{values}]' if values else ''};")
+    return "\n".join(["digraph {", *properties, *nodes, *edges, "}"]) + "\n"
 
 
 def from_dot(text: str, where: str = "DOT") -> Dag:
@@ -59,9 +70,20 @@ def all_from_dot(text: str, where: str = "DOT") -> list[Dag]:
     return found
 
 
-def _written(label: Label) -> str:
+def _attributes(columns: Mapping[str, Column], place: int, opening: str = "") -> str:
+    """The values of a node or an edge as attributes."""
+    values = values_at(columns, place)
+    written = ", ".join(f"{_written(attribute_of(name))}={_written(value)}" for name, value in values.items())
+    return opening + written if written else ""
+
+
+def _written(label: Value) -> str:
+    assert label is not None
     if isinstance(label, int):
         return str(int(label))
+    if isinstance(label, float):
+        digits = format(Decimal(repr(label)), "f")  # DOT has no exponents
+        return digits if "." in digits else digits + ".0"
     escaped = label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 
@@ -111,6 +133,9 @@ class _Parser:
     first_lines: list[int] = field(default_factory=list)
     types: dict[int, Label] = field(default_factory=dict)
     edge_lines: dict[Edge, int] = field(default_factory=dict)
+    node_values: dict[int, dict[str, Value]] = field(default_factory=dict)
+    edge_values: dict[Edge, dict[str, Value]] = field(default_factory=dict)
+    properties: dict[str, Value] = field(default_factory=dict)
 
     def dag(self) -> Dag:
         self.graph()
@@ -140,7 +165,7 @@ class _Parser:
             return
         chain = [self.identifier()]
         if self.accept("="):  # an attribute of the graph, such as rankdir=LR
-            self.identifier()
+            self.add_property(token, self.identifier())
             return
         while self.accept("->"):
             chain.append(self.identifier())
@@ -150,8 +175,10 @@ class _Parser:
         attributes = self.attributes()
         for source, target, token in zip(nodes, nodes[1:], chain[1:], strict=False):
             self.add_edge((source, target), token)
+            self.edge_values[source, target] = _values(attributes)
         if len(nodes) == 1:
             self.add_type(nodes[0], attributes, token)
+            self.node_values.setdefault(nodes[0], {}).update(_values(attributes))
 
     def defaults(self) -> None:
         keyword = self.advance()
@@ -209,6 +236,11 @@ class _Parser:
         else:
             self.types[node] = _ESCAPE.sub(lambda escape: self.unescaped(escape, value), value.text)
 
+    def add_property(self, name: _Token, value: _Token) -> None:
+        text = _plain_text(name.text)
+        if text.startswith(PROPERTY_MARK):
+            self.properties[text.removeprefix(PROPERTY_MARK)] = _value(value)
+
     def unescaped(self, escape: re.Match[str], value: _Token) -> str:
         if escape[1] not in _LABEL_ESCAPES:
             raise self.problem(f"the escape {escape[0]} is not supported in a label", value)
@@ -224,7 +256,13 @@ class _Parser:
         if closing is not None:
             raise FormatError.at(self.where, self.edge_lines[closing], "this edge closes a cycle")
         try:
-            return Dag(tuple(self.types[node] for node in range(len(self.types))), tuple(edges))
+            return Dag(
+                tuple(self.types[node] for node in range(len(self.types))),
+                tuple(edges),
+                columns_of([self.node_values.get(node, {}) for node in range(len(self.types))], ()),
+                columns_of([self.edge_values[edge] for edge in edges], ()),
+                self.properties,  # type: ignore[arg-type]
+            )
         except DagError as error:
             raise self.problem(str(error)) from None
 
@@ -252,6 +290,23 @@ class _Parser:
 
     def problem(self, problem: str, token: _Token | None = None) -> FormatError:
         return FormatError.at(self.where, (token or self.token).line, problem)
+
+
+def _values(attributes: dict[str, _Token]) -> dict[str, Value]:
+    """The attributes that are values of columns."""
+    named = ((column_of(_plain_text(name)), value) for name, value in attributes.items())
+    return {name: _value(value) for name, value in named if name is not None}
+
+
+def _value(token: _Token) -> Value:
+    if token.kind == "number":
+        return int(token.text) if _INTEGER.fullmatch(token.text) else float(token.text)
+    return _plain_text(token.text)
+
+
+def _plain_text(text: str) -> str:
+    """A string without the escapes that `to_dot` writes; others stay as they are, since no label is drawn from it."""
+    return _ESCAPE.sub(lambda escape: _LABEL_ESCAPES.get(escape[1], escape[0]), text)
 
 
 def _closes_a_cycle(num_nodes: int, edges: list[Edge]) -> Edge | None:

@@ -1,20 +1,21 @@
 """JSONL, one DAG per line: `{"types": ["input", "conv3", "output"], "edges": [[0, 1], [1, 2]], "score": 0.73}`.
 
 Nodes come in any order. `score` and `split` ("train", "valid" or "test") may be left out; a `name` of any form may
-stand there and is not kept.
+stand there and is not kept. Three more may be there, all optional: `node`, columns with a value for each node
+(`{"size": [3, null, 5], "kind": ["a", "b", null]}`: a string is a category, a number a number, null absent), `edge`,
+columns with a value for each edge, in the order of `edges`, and `properties`, numbers of the whole graph.
 """
 
 from __future__ import annotations
 
 import json
-import math
-import numbers
 import reprlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal, get_args
 
+from dvae.dag.columns import finite
 from dvae.dag.limits import check_size
 from dvae.dag.lines import FilePath, numbered_lines, write_lines
 from dvae.dag.value import Dag
@@ -22,7 +23,8 @@ from dvae.errors import DagError, FormatError
 from dvae.files import strict_json
 
 _REQUIRED_KEYS = ("types", "edges")
-_KNOWN_KEYS = (*_REQUIRED_KEYS, "score", "split", "name")
+_NAMED_KEYS = ("node", "edge", "properties")
+_KNOWN_KEYS = (*_REQUIRED_KEYS, "score", "split", "name", *_NAMED_KEYS)
 
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
@@ -60,8 +62,19 @@ def write_jsonl(path: FilePath, items: Iterable[Dag | ScoredDag]) -> int:
 
 
 def to_plain(dag: Dag) -> dict[str, object]:
-    """A DAG as JSON has it: its types and edges as lists."""
-    return {"types": list(dag.types), "edges": [list(edge) for edge in dag.edges]}
+    """A DAG as JSON has it: its types and edges as lists, and its columns and properties where it has any."""
+    plain: dict[str, object] = {"types": list(dag.types), "edges": [list(edge) for edge in dag.edges]}
+    for key, columns in (("node", dag.node), ("edge", dag.edge)):
+        if columns:
+            plain[key] = {name: list(column) for name, column in columns.items()}
+    if dag.properties:
+        plain["properties"] = dict(dag.properties)
+    return plain
+
+
+def from_plain(plain: Mapping[str, Any]) -> Dag:
+    """The DAG that `to_plain` described; other keys are passed over."""
+    return Dag(plain["types"], plain["edges"], **{key: plain[key] for key in _NAMED_KEYS if key in plain})
 
 
 def format_line(item: Dag | ScoredDag) -> str:
@@ -118,7 +131,7 @@ def _scored_dag(record: object) -> ScoredDag:
         if key not in _KNOWN_KEYS:
             raise DagError(f"the key {reprlib.repr(key)} is none of {', '.join(_KNOWN_KEYS)}")
     check_size(len(record["types"]), len(record["edges"]))
-    dag = Dag(record["types"], record["edges"])
+    dag = from_plain(record)
     return ScoredDag(dag, _finite(record["score"]) if "score" in record else None, _split(record.get("split")))
 
 
@@ -130,11 +143,7 @@ def _split(value: object) -> Split | None:
 
 
 def _finite(score: object) -> float:
-    if isinstance(score, numbers.Real) and not isinstance(score, bool):
-        try:
-            number = float(score)
-        except OverflowError:
-            number = math.inf
-        if math.isfinite(number):
-            return number
+    number = finite(score)
+    if number is not None:
+        return float(number)
     raise DagError(f"the score is {reprlib.repr(score)}; it must be a finite number")

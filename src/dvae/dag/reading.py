@@ -49,7 +49,8 @@ def _graphml(path: FilePath) -> Any:
             f"{path}: not GraphML ({str(error).splitlines()[0] if str(error) else type(error).__name__})"
         ) from None
     for node, attributes in graph.nodes(data=True):
-        attributes["type"] = attributes.get("type", attributes.get("label", node))
+        if "type" not in attributes:
+            attributes["type"] = attributes.pop("label", node)
     try:
         return from_networkx(graph)
     except DagError as error:

@@ -4,42 +4,90 @@ from __future__ import annotations
 
 import heapq
 import reprlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from dvae.dag.columns import NO_COLUMNS, NO_PROPERTIES, Column, Value, checked_columns, checked_properties, taken
 from dvae.errors import DagError
 
 Label = str | int
 Edge = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Dag:
     """An acyclic graph with a label (string or integer) on every node.
 
     Nodes may be given in any order: they are stably sorted so that every edge runs from a smaller to a larger
-    index, which leaves a graph already in topological order as it is. Edges are kept sorted. Two `Dag`s are
-    equal when both tuples are; whether they *mean* the same is a task's business (`Task.key`).
+    index, which leaves a graph already in topological order as it is. Edges are kept sorted.
+
+    `node` and `edge` are named columns with a value for each node or edge (a string is a category, a number a
+    number, None absent); they are sorted along. `properties` are numbers that belong to the whole graph.
+
+    Two `Dag`s are equal when types, edges and columns are. Properties are what was measured of a graph, not what it
+    is: they take no part in equality and hashes. Whether two `Dag`s *mean* the same is a task's business (`Task.key`).
     """
 
     types: tuple[Label, ...]
     edges: tuple[Edge, ...] = ()
+    node: Mapping[str, Column] = NO_COLUMNS
+    edge: Mapping[str, Column] = NO_COLUMNS
+    properties: Mapping[str, float] = field(default=NO_PROPERTIES, compare=False)
 
     def __post_init__(self) -> None:
         types = tuple(_label(label, node) for node, label in enumerate(self.types))
         if not types:
             raise DagError("a DAG needs at least one node")
         edges = _checked_edges(self.edges, len(types))
+        order: Sequence[int] = range(len(types))
         if any(source > target for source, target in edges):
             order = topological_order(len(types), edges)
             rank = {node: position for position, node in enumerate(order)}
             types = tuple(types[node] for node in order)
             edges = [(rank[source], rank[target]) for source, target in edges]
+        if self.node is not NO_COLUMNS or self.edge is not NO_COLUMNS or self.properties is not NO_PROPERTIES:
+            self._set_columns(order)
         object.__setattr__(self, "types", types)
         object.__setattr__(self, "edges", tuple(sorted(edges)))
 
+    def _set_columns(self, order: Sequence[int]) -> None:
+        """Checks columns and properties and moves values to the new places of their nodes and edges."""
+        rank = {node: position for position, node in enumerate(order)}
+        edges = [(rank[source], rank[target]) for source, target in self.edges]
+        places = sorted(range(len(edges)), key=edges.__getitem__)
+        object.__setattr__(self, "node", taken(checked_columns(self.node, "node", len(order)), order))
+        object.__setattr__(self, "edge", taken(checked_columns(self.edge, "edge", len(edges)), places))
+        object.__setattr__(self, "properties", checked_properties(self.properties))
+
     def __len__(self) -> int:
         return len(self.types)
+
+    def __repr__(self) -> str:
+        shown = [f"types={self.types!r}", f"edges={self.edges!r}"]
+        named = {"node": self.node, "edge": self.edge, "properties": self.properties}
+        shown += [f"{name}={values!r}" for name, values in named.items() if values]
+        return f"Dag({', '.join(shown)})"
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether its nodes or its edges have columns."""
+        return bool(self.node) or bool(self.edge)
+
+    def plain(self) -> Dag:
+        """Its types and edges alone, without columns and properties."""
+        return Dag(self.types, self.edges) if self.has_columns or self.properties else self
+
+    def rebuilt(self, nodes: Sequence[int | None], types: Sequence[Label], edges: Sequence[Edge]) -> Dag:
+        """Another graph made of this one: `nodes` says which node each new one was, None for one that is new.
+
+        Nodes and edges that were here before keep their values; others have none. Properties are those of the whole
+        and stay behind.
+        """
+        if not self.has_columns:
+            return Dag(tuple(types), tuple(edges))
+        place: dict[tuple[int | None, int | None], int] = {edge: at for at, edge in enumerate(self.edges)}
+        places = [place.get((nodes[source], nodes[target])) for source, target in edges]
+        return Dag(tuple(types), tuple(edges), taken(self.node, nodes), taken(self.edge, places))
 
     def predecessors(self) -> list[list[int]]:
         """The sorted predecessors of every node."""
@@ -65,9 +113,20 @@ class Dag:
         sources = {source for source, _ in self.edges}
         return [node for node in range(len(self)) if node not in sources]
 
-    def canonical_key(self) -> tuple[tuple[Label, ...], tuple[Edge, ...]]:
-        """A value that two DAGs share exactly when they are isomorphic, labels included."""
-        return _canonical_key(self)
+    def canonical_key(self) -> tuple[tuple[object, ...], ...]:
+        """A value that two DAGs share exactly when they are isomorphic, labels and columns included.
+
+        Without columns it is types and edges; columns follow, names and values, where there are any.
+        """
+        order = canonical_order(self)
+        rank = {node: position for position, node in enumerate(order)}
+        edges = [(rank[source], rank[target]) for source, target in self.edges]
+        key = tuple(self.types[node] for node in order), tuple(sorted(edges))
+        if not self.has_columns:
+            return key
+        places = sorted(range(len(edges)), key=edges.__getitem__)
+        columns = taken(self.node, order), taken(self.edge, places)
+        return *key, *(tuple(sorted(named.items())) for named in columns)
 
 
 def topological_order(num_nodes: int, edges: Iterable[Edge]) -> list[int]:
@@ -118,11 +177,12 @@ def _checked_edges(edges: Sequence[Edge], num_nodes: int) -> list[Edge]:
     return list(seen)
 
 
-def _canonical_key(dag: Dag) -> tuple[tuple[Label, ...], tuple[Edge, ...]]:
-    """Canonical labelling by BLISS.
+def canonical_order(dag: Dag) -> list[int]:
+    """The nodes in the order of their canonical ranks, by BLISS; columns count.
 
     BLISS as igraph offers it looks at undirected graphs, so every node v becomes a path in(v) - v - out(v) of
-    three colours and every edge u -> w a link out(u) - in(w): the directions are in the colours.
+    three colours and every edge u -> w a link out(u) - in(w): the directions are in the colours. Where edges have
+    columns, a node stands on that link, coloured by their values.
     """
     try:
         import igraph
@@ -132,19 +192,35 @@ def _canonical_key(dag: Dag) -> tuple[tuple[Label, ...], tuple[Edge, ...]]:
         raise MissingError("comparing DAGs up to isomorphism needs the package igraph") from None
 
     count = len(dag)
-    palette = {label: colour for colour, label in enumerate(sorted(set(dag.types), key=_label_order))}
+    node_colours = _colours([(_label_order(label), *_column_keys(dag.node, at)) for at, label in enumerate(dag.types)])
+    edge_colours = _colours([_column_keys(dag.edge, at) for at in range(len(dag.edges))]) if dag.edge else []
+    shades = max(node_colours) + 1
     links = [(node, count + node) for node in range(count)]
     links += [(node, 2 * count + node) for node in range(count)]
-    links += [(2 * count + source, count + target) for source, target in dag.edges]
-    colours = [palette[label] for label in dag.types]
-    colours += [len(palette)] * count + [len(palette) + 1] * count
-    graph = igraph.Graph(n=3 * count, edges=links, vertex_attrs={"node": range(3 * count)})
+    colours = [*node_colours, *[shades] * count, *[shades + 1] * count, *[shades + 2 + shade for shade in edge_colours]]
+    for place, (source, target) in enumerate(dag.edges):
+        ends = 2 * count + source, count + target
+        links += [(ends[0], 3 * count + place), (3 * count + place, ends[1])] if dag.edge else [ends]
+    graph = igraph.Graph(n=len(colours), edges=links, vertex_attrs={"node": range(len(colours))})
     # igraph 1.0 turned the meaning of a permutation round; what it does with its own holds in all versions.
     canonical = graph.permute_vertices(graph.canonical_permutation(color=colours))
-    order = [node for node in canonical.vs["node"] if node < count]
-    rank = {node: position for position, node in enumerate(order)}
-    edges = tuple(sorted((rank[source], rank[target]) for source, target in dag.edges))
-    return tuple(dag.types[node] for node in order), edges
+    return [node for node in canonical.vs["node"] if node < count]
+
+
+def _colours(keys: Sequence[tuple[object, ...]]) -> list[int]:
+    palette = {key: colour for colour, key in enumerate(sorted(set(keys)))}
+    return [palette[key] for key in keys]
+
+
+def _column_keys(columns: Mapping[str, Column], place: int) -> tuple[tuple[object, ...], ...]:
+    """The values at a place in an order that sorts: absent ones, numbers, strings."""
+    return tuple(_value_order(columns[name][place]) for name in sorted(columns))
+
+
+def _value_order(value: Value) -> tuple[int, float, str]:
+    if value is None:
+        return 0, 0.0, ""
+    return (2, 0.0, value) if isinstance(value, str) else (1, float(value), "")
 
 
 def _label_order(label: Label) -> tuple[bool, str, int]:

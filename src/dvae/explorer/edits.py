@@ -17,7 +17,8 @@ def retype(dag: Dag, node: int, label: Label, task: Task) -> Dag:
     if isinstance(task.rules, EachOnceRules) and label in types:
         types[types.index(label)] = types[node]
     types[node] = label
-    return Dag(tuple(types), dag.edges)
+    kept = [place if was == now else None for place, (was, now) in enumerate(zip(dag.types, types, strict=True))]
+    return dag.rebuilt(kept, types, dag.edges)
 
 
 def toggle_edge(dag: Dag, source: int, target: int) -> Dag:
@@ -29,7 +30,7 @@ def toggle_edge(dag: Dag, source: int, target: int) -> Dag:
     edges = set(dag.edges) ^ {(source, target)}
     if (target, source) in edges and (source, target) in edges:
         raise RequestError("there is an edge the other way already; remove it first")
-    return Dag(dag.types, tuple(edges))
+    return dag.rebuilt(range(len(dag)), dag.types, list(edges))
 
 
 def _check_node(dag: Dag, node: int) -> None:

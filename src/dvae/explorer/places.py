@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dvae.dag import Dag, to_plain
+from dvae.dag import Dag, from_plain, to_plain
 from dvae.errors import DagError, DvaeError
 from dvae.tasks import Task
 
@@ -74,7 +74,7 @@ def from_json(payload: object, *, known: int, latent: int) -> Place:
         raise RequestError("the page sent something that is no DAG")
     _check_size(len(types), len(edges))
     try:
-        return Given(Dag(tuple(types), tuple(map(tuple, edges))))
+        return Given(from_plain(payload))
     except (DagError, TypeError) as error:
         raise RequestError(f"the page sent something that is no DAG: {error}") from None
 

@@ -83,8 +83,9 @@ def load(folder: str | Path, *, device: str | torch.device = "cpu") -> VAE:
     state = read_tensors(folder / storage.WEIGHTS)
     _check_fits(task, config, state, folder / storage.WEIGHTS)
     vae = _assembled(task, config)
-    if state:
-        vae = vae.to(next(iter(state.values())).dtype)
+    dtype = next((tensor.dtype for tensor in state.values() if tensor.is_floating_point()), None)
+    if dtype is not None:
+        vae = vae.to(dtype)
     storage.load_distinct_state(vae, state, folder / storage.WEIGHTS)
     return vae.to(device)
 

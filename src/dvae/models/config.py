@@ -53,6 +53,10 @@ class ModelConfig(ChosenBySettings):
     features: Literal["one-hot", "learned", "given"] = "one-hot"
     feature_width: int = 16  # of learned features
     given_features: tuple[tuple[float, ...], ...] | None = None  # one vector per type, start and end first
+    head: Literal["linear", "one-to-one"] | None = None  # how features are read off latents (`dvae.models.heads`)
+    head_weight: float | None = None  # of their loss; None: 1 for bits; for other features 0.01, one-to-one 0.1
+    targets: tuple[str, ...] | None = None  # numbers known of DAGs that latents must tell too, such as "score"
+    target_weight: float | None = None  # of their loss; None: 1
 
     settings_classes: ClassVar[tuple[type, ...]] = ()  # of the model's parts
 
@@ -105,6 +109,11 @@ class ModelConfig(ChosenBySettings):
             (self.features == "given") == (self.given_features is not None),
             "given_features goes with features = 'given'",
         )
+        for name, weight in (("head", self.head_weight), ("target", self.target_weight)):
+            check(weight is None or weight > 0, f"{name}_weight must be positive: {weight}")
+        check(self.head is not None or self.head_weight is None, "head_weight goes with a head: linear or one-to-one")
+        check(self.targets is not None or self.target_weight is None, "target_weight goes with targets")
+        check(self.targets is None or len(set(self.targets)) == len(self.targets) > 0, "targets are names, each once")
         for settings in self.settings_classes:
             self.part(settings)
 

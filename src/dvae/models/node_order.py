@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from dvae.dag import Dag, DagBatch, Label
+from dvae.dag.value import canonical_order
 from dvae.tasks.vocabulary import END_INDEX, START_INDEX
 
 NodeOrder = Literal["given", "types", "canonical"]
@@ -54,8 +55,7 @@ def _out_of_type_order(batch: DagBatch) -> Tensor:
 @lru_cache(MAX_REMEMBERED)
 def _canonical(dag: Dag) -> Dag:
     """`Dag` sorts topologically, smallest index first; here the indices are canonical ranks."""
-    types, edges = dag.canonical_key()
-    return _framed(Dag(types, edges))
+    return _framed(_rearranged(dag, canonical_order(dag)))
 
 
 def _by_types(dag: Dag) -> Dag:
@@ -72,5 +72,5 @@ def _framed(dag: Dag) -> Dag:
 
 def _rearranged(dag: Dag, order: list[int]) -> Dag:
     rank = {node: position for position, node in enumerate(order)}
-    edges = tuple((rank[source], rank[target]) for source, target in dag.edges)
-    return Dag(tuple(dag.types[node] for node in order), edges)
+    edges = [(rank[source], rank[target]) for source, target in dag.edges]
+    return dag.rebuilt(order, [dag.types[node] for node in order], edges)

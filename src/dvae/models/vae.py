@@ -13,6 +13,7 @@ from dvae.dag import Dag, DagBatch
 from dvae.errors import DvaeError
 from dvae.models import storage
 from dvae.models.config import ModelConfig
+from dvae.models.heads import FeatureHead, TargetHead
 from dvae.models.kernels.aligned import AlignedLinear, real_size
 from dvae.models.parts import Decoder, Encoder, Prepares, Sampling, has_static_shapes
 from dvae.tasks import Task
@@ -43,10 +44,23 @@ class Posterior(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """The two terms of the evidence lower bound, one number per graph each, the second unweighted."""
+    """The two terms of the evidence lower bound, one number per graph each, the second unweighted.
+
+    The third is the weighted loss of the heads, where there are any.
+    """
 
     nll: Tensor
     kl: Tensor
+    heads: Tensor | None = None
+
+    def total(self, weight: Tensor, kl_weight: float) -> tuple[Tensor, Tensor]:
+        """The loss to minimise, and the sums of the three terms, over graphs with these weights."""
+        nll, kl = (self.nll * weight).sum(), (self.kl * weight).sum()
+        loss = nll + kl_weight * kl
+        if self.heads is None:
+            return loss, torch.stack([nll.detach(), kl.detach(), torch.zeros_like(nll)])
+        heads = (self.heads * weight).sum()
+        return loss + heads, torch.stack([nll.detach(), kl.detach(), heads.detach()])
 
 
 class VAE(nn.Module):
@@ -56,6 +70,8 @@ class VAE(nn.Module):
     decoder: Decoder
     latent_mean: Tensor
     latent_std: Tensor
+    feature_head: FeatureHead | None
+    target_head: TargetHead | None
 
     def __init__(self, task: Task, config: ModelConfig, encoder: Encoder, decoder: Decoder) -> None:
         super().__init__()
@@ -69,6 +85,11 @@ class VAE(nn.Module):
         # Where the training data lie: prior samples are scaled and shifted there (paper, appendix F.1).
         self.register_buffer("latent_mean", torch.zeros(config.latent))
         self.register_buffer("latent_std", torch.ones(config.latent))
+        self.feature_head = self.target_head = None
+        if config.head is not None:
+            self.feature_head = FeatureHead(task, config.latent, config.head, config.head_weight)
+        if config.targets is not None:
+            self.target_head = TargetHead(config.targets, config.latent, config.target_weight)
 
     @property
     def device(self) -> torch.device:
@@ -99,10 +120,18 @@ class VAE(nn.Module):
         """q(z | G) of the graphs with these states."""
         return Posterior(self.mean(states), self.logvar(states))
 
-    def forward(self, batch: DagBatch, noise: Tensor) -> Losses:
-        """Both losses of each graph at z = mean + noise * deviation."""
+    def forward(self, batch: DagBatch, noise: Tensor, targets: Tensor | None = None) -> Losses:
+        """The losses of each graph at z = mean + noise * deviation; `targets` are numbers for the target head."""
         posterior = self.posterior(batch)
-        return Losses(self.decoder.nll(posterior.moved(noise), batch), posterior.kl())
+        latents = posterior.moved(noise)
+        return Losses(self.decoder.nll(latents, batch), posterior.kl(), self._heads(latents, batch, targets))
+
+    def _heads(self, latents: Tensor, batch: DagBatch, targets: Tensor | None) -> Tensor | None:
+        """What both heads cost together."""
+        losses = [] if self.feature_head is None else [self.feature_head(latents, batch)]
+        if self.target_head is not None and targets is not None:
+            losses.append(self.target_head(latents, targets))
+        return torch.stack(losses).sum(0) if losses else None
 
     @torch.no_grad()
     def graph_states(self, dags: Sequence[Dag] | DagBatch) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 
@@ -25,8 +25,9 @@ def changed(task: Task, dag: Dag, generator: torch.Generator) -> Dag:
 
 def with_another_type(task: Task, dag: Dag, generator: torch.Generator) -> Dag:
     types = list(dag.types)
-    types[draw_below(len(types), generator)] = _label(task, generator)
-    return Dag(tuple(types), dag.edges)
+    node = draw_below(len(types), generator)
+    types[node] = _label(task, generator)
+    return _same_nodes(dag, types, dag.edges, changed=node)
 
 
 def with_toggled_edge(task: Task, dag: Dag, generator: torch.Generator) -> Dag:
@@ -34,7 +35,7 @@ def with_toggled_edge(task: Task, dag: Dag, generator: torch.Generator) -> Dag:
     if len(dag) < 2:
         return dag
     source, target = sorted(torch.randperm(len(dag), generator=generator)[:2].tolist())
-    return Dag(dag.types, tuple(set(dag.edges) ^ {(source, target)}))
+    return _same_nodes(dag, dag.types, set(dag.edges) ^ {(source, target)})
 
 
 def with_new_node(task: Task, dag: Dag, generator: torch.Generator) -> Dag:
@@ -44,7 +45,7 @@ def with_new_node(task: Task, dag: Dag, generator: torch.Generator) -> Dag:
         source, target = dag.edges[draw_below(len(dag.edges), generator)]
         whole = _with_gap(dag, target, label)
         edges = {*whole.edges, (source, target), (target, target + 1)}
-        return Dag(whole.types, tuple(edges - {(source, target + 1)} if draw_below(2, generator) else edges))
+        return _same_nodes(whole, whole.types, edges - {(source, target + 1)} if draw_below(2, generator) else edges)
     place = draw_below(len(dag) + 1, generator)
     whole = _with_gap(dag, place, label)
     edges = set(whole.edges)
@@ -52,7 +53,7 @@ def with_new_node(task: Task, dag: Dag, generator: torch.Generator) -> Dag:
         edges.add((draw_below(place, generator), place))
     if place < len(dag) and draw_below(4, generator):
         edges.add((place, place + 1 + draw_below(len(dag) - place, generator)))
-    return Dag(whole.types, tuple(edges))
+    return _same_nodes(whole, whole.types, edges)
 
 
 def without_node(task: Task, dag: Dag, generator: torch.Generator) -> Dag:
@@ -64,8 +65,14 @@ def without_node(task: Task, dag: Dag, generator: torch.Generator) -> Dag:
     if draw_below(2, generator):
         before, after = dag.predecessors()[gone], dag.successors()[gone]
         edges |= {(source, target) for source in before for target in after}
-    types = dag.types[:gone] + dag.types[gone + 1 :]
-    return Dag(types, tuple(_moved(edge, lambda node: node - (node > gone)) for edge in edges))
+    kept = [node for node in range(len(dag)) if node != gone]
+    moved = [_moved(edge, lambda node: node - (node > gone)) for edge in edges]
+    return dag.rebuilt(kept, [dag.types[node] for node in kept], moved)
+
+
+def _same_nodes(dag: Dag, types: Sequence[Label], edges: Iterable[Edge], changed: int | None = None) -> Dag:
+    """`dag` with other edges or types; the values of its columns stay, except those of the node that changed."""
+    return dag.rebuilt([None if node == changed else node for node in range(len(dag))], types, list(edges))
 
 
 def _label(task: Task, generator: torch.Generator) -> Label:
@@ -74,8 +81,9 @@ def _label(task: Task, generator: torch.Generator) -> Label:
 
 def _with_gap(dag: Dag, place: int, label: Label) -> Dag:
     """`dag` with an unconnected node of type `label` at `place`; the others move up."""
-    edges = (_moved(edge, lambda node: node + (node >= place)) for edge in dag.edges)
-    return Dag((*dag.types[:place], label, *dag.types[place:]), tuple(edges))
+    edges = [_moved(edge, lambda node: node + (node >= place)) for edge in dag.edges]
+    nodes = [*range(place), None, *range(place, len(dag))]
+    return dag.rebuilt(nodes, (*dag.types[:place], label, *dag.types[place:]), edges)
 
 
 def _moved(edge: Edge, place_of: Callable[[int], int]) -> Edge:

@@ -9,7 +9,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from dvae.dag import Dag, ScoredDag, to_plain
+from dvae.dag import Dag, ScoredDag, from_plain, to_plain
 from dvae.errors import StudyError
 from dvae.studies import storage
 from dvae.studies.identity import current
@@ -157,8 +157,7 @@ def as_plain(item: ScoredDag) -> dict[str, Any]:
 
 def as_scored(value: dict[str, Any]) -> ScoredDag:
     """The scored DAG that `as_plain` wrote."""
-    edges = tuple((source, target) for source, target in value["edges"])
-    return ScoredDag(Dag(tuple(value["types"]), edges), value["score"])
+    return ScoredDag(from_plain(value), value["score"])
 
 
 def running_best(values: Iterable[float], higher_is_better: bool = True) -> list[float]:

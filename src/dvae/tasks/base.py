@@ -15,10 +15,22 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor
 
-from dvae.dag import Dag, DagBatch, DagSet, Dataset, DataSource, ScoredDag, from_dot, from_modelstring, load_dags
+from dvae.dag import (
+    Dag,
+    DagBatch,
+    DagSet,
+    Dataset,
+    DataSource,
+    Schema,
+    ScoredDag,
+    from_dot,
+    from_modelstring,
+    load_dags,
+)
 from dvae.dag.dataset import TRAIN_SHARE
 from dvae.dag.jsonl import format_line, parse_line
 from dvae.errors import DagError, FormatError, MisfitError, TaskError
+from dvae.regression.features import one_hot_features
 from dvae.tasks.graph_rules import GraphRules
 from dvae.tasks.rules import DecodingRules, GrowthRules
 from dvae.tasks.vocabulary import END_INDEX, START_INDEX, Vocabulary
@@ -74,11 +86,13 @@ class Task(ABC):
     hints: ModelHints = ModelHints()
     rules: DecodingRules | GrowthRules
     graph_rules: GraphRules | None = None  # of a user's own DAGs, which are written or inferred
+    schema: Schema = Schema()  # of the columns of its DAGs; a task without one does not see columns
     look: Look = Look()
     notation: ClassVar[str] = "a JSONL line or DOT"  # what `parse` reads, in words
     preset: Literal["auto", "paper"] = "auto"  # settings that training takes where none are given
     varies_in_size: bool = True  # whether valid DAGs may have different numbers of nodes
     predictivity_limit: int | None = None  # training DAGs that the predictivity of latents is measured with
+    features_are_bits: bool = True  # whether `features` are zeros and ones
     data_is_complete: bool = False  # whether its data set holds every DAG: a search that knew them all would end
 
     @property
@@ -149,7 +163,24 @@ class Task(ABC):
                     number, f"has {len(whole)} nodes for the model, but {self.name} allows {self.max_nodes}"
                 )
             wrapped.append(whole)
+            problem = self.schema.problem(dag) if self.schema else None
+            if problem is not None:
+                raise MisfitError(number, f"does not fit {self.name}: it {problem}")
         return DagBatch.from_dags(wrapped, self.vocabulary.index_of, self.max_nodes)
+
+    def recipe(self, device: str) -> Mapping[str, object]:
+        """Settings of a run, by their full names, that were measured to be good on a device (`cpu`, `cuda`).
+
+        The preset `auto` takes them, but for those that are given.
+        """
+        return {}
+
+    def features(self, batch: DagBatch) -> Tensor:
+        """Plain features of a model's DAGs, which a latent head predicts: here, types and edges by position.
+
+        Shapes must not depend on the data, only on the number of graphs.
+        """  # batch feature
+        return one_hot_features(batch, self.num_types)
 
     def unbatch(self, batch: DagBatch) -> list[Dag]:
         """A model's DAGs as a user sees them."""

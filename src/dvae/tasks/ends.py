@@ -17,7 +17,8 @@ def add_virtual_ends(dag: Dag, vocabulary: Vocabulary, *, start: bool = True, en
     if end:
         edges += [(sink + shift, len(types)) for sink in dag.sinks()]
         types.append(vocabulary.end)
-    return Dag(tuple(types), tuple(edges))
+    nodes = [*[None] * shift, *range(len(dag)), *[None] * int(end)]
+    return dag.rebuilt(nodes, types, edges)
 
 
 def drop_virtual_ends(dag: Dag, vocabulary: Vocabulary, *, start: bool = True, end: bool = True) -> Dag:
@@ -32,4 +33,4 @@ def drop_virtual_ends(dag: Dag, vocabulary: Vocabulary, *, start: bool = True, e
     if not framed or last <= first:
         return dag
     edges = [(u - first, v - first) for u, v in dag.edges if u >= first and v < last]
-    return Dag(dag.types[first:last], tuple(edges))
+    return dag.rebuilt(range(first, last), dag.types[first:last], edges)

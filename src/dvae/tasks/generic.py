@@ -9,9 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dvae.dag import Dag, DagBatch, Dataset, DataSource, Label, load_dags
+from dvae.dag import Dag, DagBatch, Dataset, DataSource, Label, Schema, load_dags
 from dvae.dag.lines import line_of
-from dvae.errors import FormatError, TaskError
+from dvae.errors import FormatError, MisfitError, TaskError
+from dvae.regression.features import count_features
 from dvae.tasks.base import ModelHints, Task, well_formed
 from dvae.tasks.ends import add_virtual_ends, drop_virtual_ends
 from dvae.tasks.graph_rules import GraphRules
@@ -32,10 +33,11 @@ class GenericTask(Task):
     """
 
     rules: DecodingRules | GrowthRules = ConnectedRules()
+    features_are_bits = False
 
     def __init__(
         self, name: str, labels: Sequence[Label], max_nodes: int, *, virtual_start: bool, virtual_end: bool,
-        sampled_end_edges: bool = False, graph_rules: GraphRules | None = None,
+        sampled_end_edges: bool = False, graph_rules: GraphRules | None = None, schema: Schema | None = None,
     ) -> None:  # fmt: skip
         self.name = name
         self.vocabulary = Vocabulary(tuple(labels))
@@ -44,6 +46,8 @@ class GenericTask(Task):
         self.virtual_end = virtual_end
         self.sampled_end_edges = sampled_end_edges
         self.graph_rules: GraphRules = graph_rules or GraphRules()
+        if schema is not None:
+            self.schema = schema
         if self.graph_rules != GraphRules():
             self.rules = GraphGrowth.of(
                 self.graph_rules, self.vocabulary, max_nodes, virtual_start=virtual_start, virtual_end=virtual_end,
@@ -77,6 +81,7 @@ class GenericTask(Task):
             virtual_end=end is None,
             sampled_end_edges=sampled,
             graph_rules=graph_rules,
+            schema=Schema.infer(dags),
         )
 
     @classmethod
@@ -98,7 +103,10 @@ class GenericTask(Task):
             problem = graph_rules.problem(dag)
             if problem is not None:
                 raise FormatError.at(path, line_of(path, place), f"the DAG breaks a rule of {rules}: {problem}")
-        return cls.infer(base, dags, graph_rules)
+        try:
+            return cls.infer(base, dags, graph_rules)
+        except MisfitError as error:
+            raise FormatError.at(path, line_of(path, error.number), error.problem) from None
 
     def dataset(self, size: int | None = None, seed: int = 0) -> Dataset:
         """The DAGs of the file that the task was inferred from."""
@@ -107,6 +115,10 @@ class GenericTask(Task):
             return super().dataset(size, seed)
         found = Dataset.split(self.name, load_dags(path), size)
         return replace(found, source=DataSource(size=size, seed=seed))
+
+    def features(self, batch: DagBatch) -> Tensor:
+        """Counts, which do not depend on the order of the nodes: a position means nothing here."""  # batch feature
+        return count_features(batch, self.num_types)
 
     def spec(self) -> dict[str, Any]:
         return {
@@ -117,6 +129,7 @@ class GenericTask(Task):
             "virtual_end": self.virtual_end,
             "sampled_end_edges": self.sampled_end_edges,
             "rules": self.graph_rules.to_mapping(),
+            **({"schema": self.schema.to_mapping()} if self.schema != Schema() else {}),
         }
 
     @classmethod
@@ -129,6 +142,7 @@ class GenericTask(Task):
             virtual_end=bool(spec["virtual_end"]),
             sampled_end_edges=bool(spec["sampled_end_edges"]),
             graph_rules=GraphRules.from_mapping(spec.get("rules", {})),
+            schema=Schema.from_mapping(spec.get("schema", {})),
         )
 
     def wrap(self, dag: Dag) -> Dag:
@@ -207,5 +221,5 @@ def _end_last(dag: Dag, end: Label) -> Dag:
         return dag
     order = [node for node in range(len(dag)) if node != sinks[0]] + sinks
     rank = {node: position for position, node in enumerate(order)}
-    edges = tuple((rank[source], rank[target]) for source, target in dag.edges)
-    return Dag(tuple(dag.types[node] for node in order), edges)
+    edges = [(rank[source], rank[target]) for source, target in dag.edges]
+    return dag.rebuilt(order, [dag.types[node] for node in order], edges)

@@ -17,7 +17,8 @@ from dvae.training.mutations import mutated
 
 WARM_UP = 3
 
-Forward = Callable[[DagBatch, Tensor], Losses]
+Forward = Callable[[DagBatch, Tensor, Tensor | None], Losses]
+Sums = tuple[float, float, float]  # of reconstruction, KL (unweighted) and heads (weighted)
 
 
 class Epoch(Protocol):
@@ -25,8 +26,8 @@ class Epoch(Protocol):
 
     def begin(self, order: Tensor, first_step: int = 0) -> None: ...
     def step(self, number: int) -> None: ...
-    def sums(self) -> tuple[float, float]:
-        """Sums of both losses over the graphs since `begin`."""
+    def sums(self) -> Sums:
+        """Sums of the losses over the graphs since `begin`."""
         ...
 
 
@@ -43,6 +44,13 @@ class Changes:
             return part
         virtual_start = vae.task.vocabulary.start == START_LABEL
         return mutated(part, self.mutations, vae.task.num_types, generator, virtual_start=virtual_start)
+
+    def targets(self, known: Tensor, before: DagBatch, after: DagBatch) -> Tensor:
+        """The numbers for the target head; nothing is known of a graph that was changed."""  # batch target
+        if before is after:
+            return known
+        same = (before.types == after.types).all(1) & (before.adjacency == after.adjacency).flatten(1).all(1)
+        return known.where(same[:, None], torch.nan)
 
     def gradients(self, vae: VAE, count: int) -> None:
         """Shortens the gradient of a loss summed over `count` graphs."""
@@ -73,12 +81,13 @@ class PlainEpoch:
         changes: Changes = NO_CHANGES,
         rank: int = 0,
         world: int = 1,
+        targets: Tensor | None = None,
     ) -> None:
         self.vae, self.forward, self.backward, self.optimizer = vae, forward, backward, optimizer
         self.data, self.batch_size, self.generator, self.dtype = data, batch_size, generator, dtype
-        self.changes, self.rank, self.world = changes, rank, world
+        self.changes, self.rank, self.world, self.targets = changes, rank, world, targets
         self.order = torch.empty(0)
-        self.totals = torch.zeros(2, dtype=torch.float64, device=vae.device)
+        self.totals = torch.zeros(3, dtype=torch.float64, device=vae.device)
 
     def begin(self, order: Tensor, first_step: int = 0) -> None:
         self.order = order
@@ -95,26 +104,27 @@ class PlainEpoch:
             index = torch.cat([index, index[:1].expand(room)])[self.rank :: self.world]
             noise = torch.cat([noise, noise[:1].expand(room, -1)])[self.rank :: self.world]
             weight = torch.cat([weight, torch.zeros(room)])[self.rank :: self.world]
-        part = self.changes.graphs(self.vae, self.data.select(index.to(self.data.device)), self.generator)
+        index = index.to(self.data.device)
+        chosen = self.data.select(index)
+        part = self.changes.graphs(self.vae, chosen, self.generator)
+        targets = None if self.targets is None else self.changes.targets(self.targets[index], chosen, part)
         with products_in(self.dtype):
-            losses = self.forward(part, noise.to(self.vae.device) * self.vae.config.noise_scale)
-            weight = weight.to(losses.nll)
-            nll, kl = (losses.nll * weight).sum(), (losses.kl * weight).sum()
-            loss = nll + self.vae.config.kl_weight * kl
+            losses = self.forward(part, noise.to(self.vae.device) * self.vae.config.noise_scale, targets)
+            loss, sums = losses.total(weight.to(losses.nll), self.vae.config.kl_weight)
             self.optimizer.zero_grad()
             # Gradients are averaged over processes, where the paper's loss is a sum over the batch.
             self.backward(loss * self.world)
         self.changes.gradients(self.vae, len(index) * self.world)
         self.optimizer.step()
-        self.totals += torch.stack([nll.detach(), kl.detach()])
+        self.totals += sums
 
-    def sums(self) -> tuple[float, float]:
+    def sums(self) -> Sums:
         totals = self.totals
         if self.world > 1:
             totals = totals.clone()
             torch.distributed.all_reduce(totals)
-        nll, kl = totals.tolist()
-        return nll, kl
+        nll, kl, heads = totals.tolist()
+        return nll, kl, heads
 
 
 class StaticEpoch:
@@ -133,15 +143,16 @@ class StaticEpoch:
         generator: torch.Generator,
         dtype: torch.dtype | None,
         changes: Changes = NO_CHANGES,
+        targets: Tensor | None = None,
     ) -> None:
         self.vae, self.optimizer, self.data, self.generator, self.dtype = vae, optimizer, data, generator, dtype
-        self.changes = changes
+        self.changes, self.targets = changes, targets
         device = vae.device
         steps = -(-len(data) // batch_size)
         self.index = torch.zeros(steps, batch_size, dtype=torch.int64, device=device)
         self.weight = torch.zeros(steps, batch_size, device=device)
         self.number = torch.zeros(1, dtype=torch.int64, device=device)
-        self.totals = torch.zeros(2, dtype=torch.float64, device=device)
+        self.totals = torch.zeros(3, dtype=torch.float64, device=device)
         self.weight.flatten()[: len(data)] = 1
 
     def begin(self, order: Tensor, first_step: int = 0) -> None:
@@ -155,22 +166,24 @@ class StaticEpoch:
     def _step(self) -> None:
         index = self.index[self.number].squeeze(0)
         weight = self.weight[self.number].squeeze(0)
-        part = self.changes.graphs(self.vae, self.data.select(index), self.generator)
+        chosen = self.data.select(index)
+        part = self.changes.graphs(self.vae, chosen, self.generator)
+        targets = None if self.targets is None else self.changes.targets(self.targets[index], chosen, part)
         shape = (len(index), self.vae.config.latent)
         noise = torch.randn(shape, generator=self.generator, device=self.vae.device)
         self.optimizer.zero_grad()
         with products_in(self.dtype):
-            losses = self.vae(part, noise * self.vae.config.noise_scale)
-            nll, kl = (losses.nll * weight).sum(), (losses.kl * weight).sum()
-            (nll + self.vae.config.kl_weight * kl).backward()
+            losses = self.vae(part, noise * self.vae.config.noise_scale, targets)
+            loss, sums = losses.total(weight, self.vae.config.kl_weight)
+            loss.backward()
         self.changes.gradients(self.vae, len(index))
         self.optimizer.step()
-        self.totals += torch.stack([nll.detach(), kl.detach()])
+        self.totals += sums
         self.number += 1
 
-    def sums(self) -> tuple[float, float]:
-        nll, kl = self.totals.tolist()
-        return nll, kl
+    def sums(self) -> Sums:
+        nll, kl, heads = self.totals.tolist()
+        return nll, kl, heads
 
 
 class CapturedEpoch(StaticEpoch):
@@ -185,8 +198,9 @@ class CapturedEpoch(StaticEpoch):
         generator: torch.Generator,
         dtype: torch.dtype | None,
         changes: Changes = NO_CHANGES,
+        targets: Tensor | None = None,
     ) -> None:
-        super().__init__(vae, optimizer, data, batch_size, generator, dtype, changes)
+        super().__init__(vae, optimizer, data, batch_size, generator, dtype, changes, targets)
         self.graph = torch.cuda.CUDAGraph()
         self._record()
 

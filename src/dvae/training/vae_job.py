@@ -18,7 +18,7 @@ from dvae.models.vae import VAE
 from dvae.training.config import TrainingConfig
 from dvae.training.job import Clock, Ended, Job, Place, Row
 from dvae.training.resumable import best_row
-from dvae.training.steps import CapturedEpoch, Changes, Epoch, PlainEpoch
+from dvae.training.steps import CapturedEpoch, Changes, Epoch, PlainEpoch, Sums
 from dvae.training.validation import COLUMN, ValidationLosses, save_best, validation_losses
 
 LATER_SETTINGS = ("schedule", "warmup", "clip", "mutations")  # part of a checkpoint's settings where they are set
@@ -38,6 +38,7 @@ class VaeJob(Job):
         config: TrainingConfig,
         fabric: Any,
         folder: Path | None,
+        targets: Tensor | None = None,
     ) -> None:
         super().__init__(Clock(config.time_budget))
         assert config.epochs is not None
@@ -48,6 +49,7 @@ class VaeJob(Job):
         self.data = data.to(device)
         self.validation = validation
         self.validated_on = None if validation is None else batch_fingerprint(validation)
+        self.targets = None if targets is None else targets.to(device)
         self.epochs, self.batch_size = config.epochs, config.batch_size
         self.steps = -(-len(data) // self.batch_size)
         self.writes = fabric.global_rank == 0
@@ -78,10 +80,16 @@ class VaeJob(Job):
             "graphs": len(data),
             "data": batch_fingerprint(data),
         }
-        self.carried = (0.0, 0.0)  # sums of both losses over the unfinished epoch, before this process
+        if targets is not None:
+            self.settings["targets"] = hashlib.sha256(targets.cpu().numpy().tobytes()).hexdigest()[:16]
+        self.carried = (0.0, 0.0, 0.0)  # sums of the losses over the unfinished epoch, before this process
         self.epoch_steps: Epoch | None = None  # of the unfinished epoch
 
     def start(self) -> None:
+        if self.vae.feature_head is not None:
+            self.vae.feature_head.fit(self.data)
+        if self.vae.target_head is not None and self.targets is not None:
+            self.vae.target_head.fit(self.targets)
         self.stepper = self._stepper()
 
     def begin_epoch(self, place: Place) -> None:
@@ -109,13 +117,15 @@ class VaeJob(Job):
         return all(map(math.isfinite, self._sums())) and super().is_finite()
 
     def end_epoch(self, place: Place) -> Row:
-        (nll, kl), count = self._sums(), len(self.data)
-        self.carried, self.epoch_steps = (0.0, 0.0), None
-        loss = (nll + self.vae.config.kl_weight * kl) / count
+        (nll, kl, heads), count = self._sums(), len(self.data)
+        self.carried, self.epoch_steps = (0.0, 0.0, 0.0), None
+        loss = (nll + self.vae.config.kl_weight * kl + heads) / count
         row = {
             "epoch": place.epoch + 1, "loss": loss, "nll": nll / count, "kl": kl / count,
             "learning_rate": float(self.optimizer.param_groups[0]["lr"]), "seconds": place.seconds,
         }  # fmt: skip
+        if self._has_heads():
+            row["heads"] = heads / count
         if self.config.schedule == "plateau":
             self.plateau.step(loss)
         if self.validation is not None and (place.epoch + 1) % self.config.validation_every == 0:
@@ -130,13 +140,14 @@ class VaeJob(Job):
         return row
 
     def state(self) -> dict[str, Any]:
-        nll, kl = self._sums()
+        nll, kl, heads = self._sums()
         plateau = {key: value for key, value in self.plateau.state_dict().items() if isinstance(value, int | float)}
         rate = float(self.optimizer.param_groups[0]["lr"])
-        return {"nll": nll, "kl": kl, "learning_rate": rate, "plateau": plateau, "validation": self.validated_on}
+        state = {"nll": nll, "kl": kl, "learning_rate": rate, "plateau": plateau, "validation": self.validated_on}
+        return {**state, "heads": heads} if self._has_heads() else state
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        self.carried, self.epoch_steps = (state["nll"], state["kl"]), None
+        self.carried, self.epoch_steps = (state["nll"], state["kl"], state.get("heads", 0.0)), None
         self.plateau.load_state_dict(state["plateau"])
         self._set_rate(state["learning_rate"])
         before = state.get("validation")
@@ -180,22 +191,27 @@ class VaeJob(Job):
         vae, config, world = self.vae, self.config, self.fabric.world_size
         if self.captured:
             return CapturedEpoch(
-                vae, self.optimizer, self.data, self.batch_size, self.generator, config.operand_dtype(), self._changes()
-            )
+                vae, self.optimizer, self.data, self.batch_size, self.generator, config.operand_dtype(),
+                self._changes(), self.targets,
+            )  # fmt: skip
         # Weights that a configuration does not use (backward sweeps, say) would stall the gradient exchange.
         forward: Any = vae if world == 1 else self.fabric.setup_module(vae)
         return PlainEpoch(
             vae, forward, self.fabric.backward if world > 1 else Tensor.backward, self.optimizer, self.data,
             self.batch_size, self.generator, config.operand_dtype(), self._changes(), self.fabric.global_rank, world,
+            self.targets,
         )  # fmt: skip
 
     def _changes(self) -> Changes:
         return Changes(self.config.clip, self.config.mutations)
 
-    def _sums(self) -> tuple[float, float]:
-        """Of both losses, over the graphs of the unfinished epoch."""
-        nll, kl = (0.0, 0.0) if self.epoch_steps is None else self.epoch_steps.sums()
-        return self.carried[0] + nll, self.carried[1] + kl
+    def _has_heads(self) -> bool:
+        return self.vae.feature_head is not None or self.vae.target_head is not None
+
+    def _sums(self) -> Sums:
+        """Of the losses, over the graphs of the unfinished epoch."""
+        nll, kl, heads = (0.0, 0.0, 0.0) if self.epoch_steps is None else self.epoch_steps.sums()
+        return self.carried[0] + nll, self.carried[1] + kl, self.carried[2] + heads
 
     def _validated(self, batch: DagBatch) -> ValidationLosses:
         """Measured by one process and sent to the others, since their decisions must agree to the last bit."""
