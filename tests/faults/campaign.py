@@ -35,6 +35,7 @@ from faults.scenario import (  # noqa: E402
     fresh,
     tensors_equal,
 )
+from forks import forked  # noqa: E402
 
 FAULTS: tuple[Fault, ...] = ("full", "read-only", "once")
 
@@ -71,7 +72,7 @@ def kill(scenario: Scenario, folder: Path, reference: Path | None, *, number: in
     """Kills the command at a write, or after some seconds, and ends it; whether it was killed."""
     at = fresh(scenario, folder)
     before = contents(at)
-    process = os.fork()
+    process = forked()
     if process == 0:
         _as_child(scenario, at, number)
     if not number:
@@ -101,7 +102,7 @@ def two_writers(scenario: Scenario, folder: Path, delay: float) -> str:
     at = fresh(scenario, folder)
     processes = []
     for number in range(2):
-        process = os.fork()
+        process = forked()
         if process == 0:
             _as_child(scenario, at, 0)
         processes.append(process)

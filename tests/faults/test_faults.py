@@ -14,6 +14,7 @@ from dvae.errors import StorageError
 from dvae.files import write_text
 from faults.campaign import FAULTS, fail, kill, two_writers, writes_of
 from faults.scenario import Scenario, all_scenarios, called
+from forks import forked
 from training.runs import model
 
 
@@ -66,7 +67,7 @@ def test_weights_that_do_not_fit_on_the_disk_are_said_by_the_system(tmp_path: Pa
 
 
 def test_the_next_writer_removes_what_a_killed_one_left(tmp_path: Path) -> None:
-    process = os.fork()
+    process = forked()
     if process == 0:
         from dvae.files import atomic_path
 

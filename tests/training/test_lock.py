@@ -16,6 +16,7 @@ from dvae.errors import InUseError, StorageError
 from dvae.processes import this_process
 from dvae.training import lock
 from dvae.training.lock import FILE, locked
+from forks import forked
 from training.runs import model, train
 
 
@@ -65,7 +66,7 @@ def test_two_trainings_in_one_folder_are_refused(tmp_path: Path) -> None:
 
 def test_the_lock_of_a_killed_process_is_taken_over_and_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     ready, write = os.pipe()
-    process = os.fork()
+    process = forked()
     if process == 0:
         with locked(tmp_path):
             os.write(write, b"x")
