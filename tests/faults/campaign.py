@@ -123,6 +123,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=10, help="of writers at once")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--thorough", action="store_true", help="fail every write in three ways, not in one of them")
+    parser.add_argument("--writes", action=argparse.BooleanOptionalAction, default=True, help="fail and kill at each")
     parser.add_argument("--only", default="", help="scenarios whose names hold this text")
     options = parser.parse_args()
     chance, began, done = random.Random(options.seed), time.monotonic(), Counter[str]()
@@ -130,7 +131,7 @@ def main() -> None:
         folder = Path(name)
         scenarios = [each for each in all_scenarios(folder / "before") if options.only in each.name]
         trainings = [each for each in scenarios if each.result is not None]
-        for scenario in scenarios:
+        for scenario in scenarios if options.writes else ():
             _every_write(scenario, folder, done, options.thorough)
         for scenario in trainings:
             _at_random(scenario, folder, options.kills // len(trainings), chance, done)
