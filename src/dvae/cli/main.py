@@ -33,6 +33,7 @@ from dvae.cli import (
     worker,
 )
 from dvae.errors import DivergedError, DvaeError
+from dvae.passwords import hide_arguments
 from dvae.processes import as_ctrl_c
 
 FAILED = 1
@@ -118,6 +119,7 @@ app.command("settings", rich_help_panel=LOOK)(settings.settings)
 
 def main() -> None:
     """The console script."""
+    hide_arguments()
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         signal.signal(signal.SIGTERM, as_ctrl_c)
     try:

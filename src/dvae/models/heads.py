@@ -34,6 +34,7 @@ class FeatureHead(nn.Module):
     """
 
     kept: Tensor
+    used: Tensor
     center: Tensor
     scale: Tensor
     fitted: Tensor
@@ -142,7 +143,8 @@ class TargetHead(nn.Module):
         """Half the squared errors of standardised numbers, weighted, one number per graph."""  # batch target -> batch
         known = values.isfinite()
         truth = torch.where(known, (values - self.center) / self.scale, 0)
-        return self.weight * (0.5 * (self.map(latents) - truth).square() * known).sum(1)
+        costs: Tensor = 0.5 * (self.map(latents) - truth).square() * known
+        return self.weight * costs.sum(1)
 
     def predict(self, latents: Tensor) -> Tensor:
         """The numbers expected at latents, in their own units."""  # batch latent -> batch target

@@ -31,7 +31,8 @@ from dvae.runs.config import (
     run_settings,
     write_config,
 )
-from dvae.studies import Study, search, studies_of
+from dvae.runs.retraining import retrained_folder, trainer
+from dvae.studies import Retraining, Study, search, studies_of
 from dvae.studies.storage import storage_of
 from dvae.tasks import Task, from_spec, get, load_dataset, to_spec
 from dvae.tasks.generic import FILE_PREFIX
@@ -232,10 +233,45 @@ class Run:
         """New DAGs (`VAE.sample`)."""
         return self.model(device).sample(count, **options)
 
-    def search(self, *, device: str = "auto", storage: str | None = None, **options: Any) -> Study:
-        """Searches the run's space for better DAGs (`dvae.search`); the study is kept in the folder."""
+    def search(
+        self,
+        *,
+        device: str = "auto",
+        storage: str | None = None,
+        name: str = "search",
+        retrain: int | None = None,
+        retrain_weight: float = 1e-3,
+        retrain_epochs: int = 1,
+        **options: Any,
+    ) -> Study:
+        """Searches the run's space for better DAGs (`dvae.search`); the study is kept in the folder.
+
+        With `retrain`, the model is trained on after every so many evaluations (`retraining`).
+        """
         about = {"run": str(self.folder.absolute()), **options.pop("about", {})}
-        return search(self.model(device), storage=storage or self.storage, about=about, **options)
+        plan = None
+        if retrain is not None:
+            plan = self.retraining(name, retrain, weight=retrain_weight, epochs=retrain_epochs, device=device)
+        return search(
+            self.model(device), storage=storage or self.storage, name=name, about=about, retrain=plan, **options
+        )  # fmt: skip
+
+    def retraining(
+        self, study: str, every: int, *, weight: float = 1e-3, epochs: int = 1, device: str = "auto"
+    ) -> Retraining:  # fmt: skip
+        """How a search of this run trains the model on, every `every` evaluations; the run's own model stays as it is.
+
+        It is trained on the run's training DAGs and all that the search knows, better ones weighted more (the less
+        `weight`, the more), with the run's training settings; the weights are kept in the folder `retrained`.
+        """
+        return Retraining(
+            every,
+            trainer(self.config.training, device),
+            self.dataset.train.dags,
+            weight=weight,
+            epochs=epochs,
+            folder=retrained_folder(self.folder, study),
+        )
 
     @property
     def storage(self) -> str:

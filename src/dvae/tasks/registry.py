@@ -15,19 +15,21 @@ from dvae.tasks.base import Task
 from dvae.tasks.bayesnet import BayesNetTask
 from dvae.tasks.enas import EnasTask
 from dvae.tasks.enas_surrogate import EnasSurrogateTask
+from dvae.tasks.expressions import ExpressionsTask
 from dvae.tasks.generic import GenericTask
 from dvae.tasks.nasbench201 import NasBench201Task
 from dvae.tasks.nasbench_graph import NasBenchGraphTask
 from dvae.tasks.raw import RawTask
 
 NAMES = (
-    "enas6, enas12 (enasN for any depth), enas6-surrogate, nasbench201, nasbench-graph:cora, asia, asia-bnlearn, "
-    "bn:A,B,C (named variables), bn:FILE.csv (the columns of a table), file:DAGS.jsonl"
+    "enas6, enas12 (enasN for any depth), enas6-surrogate, nasbench201, nasbench-graph:cora, expressions, asia, "
+    "asia-bnlearn, bn:A,B,C (named variables), bn:FILE.csv (the columns of a table), file:DAGS.jsonl"
 )
 BUILT_IN: dict[str, type[Task]] = {
     "bayesnet": BayesNetTask,
     "enas": EnasTask,
     "enas-surrogate": EnasSurrogateTask,
+    "expressions": ExpressionsTask,
     "nasbench-graph": NasBenchGraphTask,
     "nasbench201": NasBench201Task,
     "generic": GenericTask,
