@@ -13,6 +13,7 @@ from dvae.files import read_json, write_json, write_text
 from dvae.models.config import ModelConfig
 from dvae.models.migration import FORMAT, check_format
 from dvae.models.tensor_file import check_finite, write_tensors
+from dvae.models.tensor_file import read_tensors as read_tensors
 from dvae.tasks import Task, from_spec, to_spec
 
 WEIGHTS = "model.safetensors"
