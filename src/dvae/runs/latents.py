@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import reprlib
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -143,7 +144,7 @@ def _row(path: Path, number: int, values: object, width: int) -> list[float]:
         raise FormatError.at(path, number, 'a latent vector is a list of numbers, or an object with "mean"')
     for value in values:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise FormatError.at(path, number, f"{str(value)[:40]!r} is not a number")
+            raise FormatError.at(path, number, f"{reprlib.repr(value)} is not a number")
     if len(values) != width:
         raise FormatError.at(path, number, f"the vector has {len(values)} numbers; this model needs {width}")
     try:
