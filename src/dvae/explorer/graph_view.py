@@ -121,7 +121,7 @@ def thumbnail(dag: Dag, task: Task) -> str:
 
     Small pictures stand side by side to be compared, so nodes have fixed places where the task names them.
     """
-    text = to_svg(dag, style=compact(task_style(task)), arrange=_arrangement(dag, task)).encode()
+    text = to_svg(dag, style=compact(task_style(task)), arrange=_arrangement(dag, task)).encode("utf-8", "replace")
     return "data:image/svg+xml;base64," + base64.b64encode(text).decode("ascii")
 
 

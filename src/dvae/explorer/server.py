@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib.resources
+import io
 import ipaddress
 import logging
 import socket
 import threading
+import time
 from typing import Any
 
 from dvae.errors import ConfigError, DvaeError
@@ -17,6 +19,8 @@ from dvae.extras import missing
 MAX_BYTES = 1_000_000  # of one request
 MAX_REQUESTS = 12  # worked on at once; others wait
 PATIENCE = 20.0  # seconds that a request waits
+SILENCE = 10.0  # seconds that a client may send nothing
+BODY_SECONDS = 20.0  # in which a request must be here as a whole
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # The page may load from where it came from, and from nowhere else.
 POLICY = (
@@ -76,6 +80,8 @@ def make_server(app: Any, host: str, port: int) -> Any:
     from werkzeug.serving import make_server as make
 
     class Quiet(WSGIRequestHandler):
+        timeout = SILENCE  # of the socket, so that a half-sent request ends
+
         def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
             log.debug("%s %s", self.requestline, code)
 
@@ -122,6 +128,26 @@ def plain_words(error: Exception) -> str:
     return "Something went wrong on our side; the terminal shows what. The page still works."
 
 
+def _body(environ: dict[str, Any]) -> bytes:
+    """What a request carries, up to one byte more than is allowed; `OSError` where it does not come in time."""
+    length, stream = environ.get("CONTENT_LENGTH") or "", environ["wsgi.input"]
+    if not length and not environ.get("wsgi.input_terminated"):
+        return b""
+    wanted = min(int(length), MAX_BYTES + 1) if length.isdecimal() else MAX_BYTES + 1
+    ends, parts, got = time.monotonic() + BODY_SECONDS, [], 0
+    while got < wanted:
+        part = (stream.read1 if hasattr(stream, "read1") else stream.read)(min(wanted - got, 65536))
+        if not part:
+            if length.isdecimal():
+                raise OSError("cut off")
+            break
+        parts.append(part)
+        got += len(part)
+        if time.monotonic() > ends:
+            raise OSError("too slow")
+    return b"".join(parts)
+
+
 def _bound(server: Any, host: str) -> None:
     """Limits on size and number of requests, and words for whatever goes wrong on the way."""
     from flask import abort, jsonify, request
@@ -142,6 +168,13 @@ def _bound(server: Any, host: str) -> None:
     application = server.wsgi_app
 
     def in_turn(environ: dict[str, Any], start_response: Any) -> Any:
+        # Whoever sends half a request waits for himself, and takes nobody's place.
+        try:
+            body = _body(environ)
+        except (OSError, ValueError):
+            start_response("408 Request Timeout", [("Content-Type", "application/json"), ("Connection", "close")])
+            return [b'{"message": "The request did not come as a whole."}']
+        environ |= {"wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body))}
         if not places.acquire(timeout=PATIENCE):
             body = b'{"message": "The page is busy; try again in a moment."}'
             start_response("503 Service Unavailable", [("Content-Type", "application/json")])

@@ -116,7 +116,7 @@ def save_dags(
     """Write one DAG or a grid of them to a .svg or .png file; returns its path."""
     return write_picture(
         path,
-        svg=lambda: to_svg(dags, titles, columns, style, marks, arrange).encode(),
+        svg=lambda: to_svg(dags, titles, columns, style, marks, arrange).encode("utf-8", "replace"),
         png=lambda: to_png(dags, titles, columns, style, marks=marks, arrange=arrange),
     )
 
