@@ -32,7 +32,7 @@ log = logging.getLogger("dvae")
 METRICS = "metrics.csv"
 FIRST_CHECKPOINT = 2.0  # seconds after which the first one is written, if the others are farther apart
 LOWER_RATE = 0.1  # of the learning rate, after going back
-STILL_GOOD = 2.0  # times the lowest loss: an epoch worth going back to
+STILL_GOOD = 1.0  # times the lowest loss above it: an epoch worth going back to
 EXPLODED = 1e6  # times the lowest loss: as lost as one that is not finite ...
 MAX_LOSS = 1e9  # ... as is one that began like this
 
@@ -191,14 +191,15 @@ class _Loop:
         place.seconds = self.job.clock.seconds
         row = self.job.end_epoch(place)
         lowest = min((before.get("loss", math.inf) for before in place.history), default=math.inf)
-        if not row["loss"] <= min(MAX_LOSS, EXPLODED * lowest):
+        size = max(1.0, abs(lowest))  # losses of numbers with a density may be negative
+        if not row["loss"] <= min(MAX_LOSS, EXPLODED * size):
             return False
         place.history.append(row)
         place.epoch, place.step = place.epoch + 1, 0
         self.fields = self.job.shown(row)
         if self.folder is not None and self.job.writes:
             write_metrics(self.folder, place.history)
-        if row["loss"] <= STILL_GOOD * lowest:
+        if row["loss"] <= lowest + STILL_GOOD * size:
             self.good.take(place)
         return True
 
