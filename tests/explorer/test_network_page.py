@@ -72,11 +72,23 @@ def test_what_a_browser_should_not_send_is_refused() -> None:
     for value in (None, True, "old", [1]):
         with pytest.raises(DvaeError):
             model.with_number({}, "age", value)
-    for code in (-1, 2):
+    for place in (-1, 5, None, True, "0", 1.5):
+        with pytest.raises(DvaeError, match="no such variable"):
+            model.name_at(place)
+    for code in (-1, 2, None, True):
         with pytest.raises(DvaeError, match="no such state"):
             model.toggled({}, "sex", code)
     with pytest.raises(DvaeError, match="no view"):
         model.elements("tree", {}, None)
+
+
+def test_the_page_answers_this_machine_alone_and_loads_from_nowhere_else() -> None:
+    client = make_network_app(sprinkler()).server.test_client()
+    answer = client.get("/", headers={"Host": "127.0.0.1:8050"})
+    assert answer.status_code == 200
+    assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
+    assert client.get("/", headers={"Host": "elsewhere.example"}).status_code == 403
+    assert client.get("/", headers={"Host": "127.0.0.1:8050", "Origin": "http://elsewhere.example"}).status_code == 403
 
 
 @contextmanager

@@ -55,6 +55,12 @@ class NetworkModel:
         Inference(self.network, found)
         return found
 
+    def name_at(self, place: object) -> str:
+        """The variable at a place that a browser sent."""
+        if isinstance(place, bool) or not isinstance(place, int) or not 0 <= place < len(self.network):
+            raise RequestError("the network has no such variable")
+        return self.network.names[place]
+
     def beliefs(self, evidence: Evidence) -> dict[str, Belief]:
         """What every other variable is, given some."""
         with self._lock:  # one exact answer at a time: each may take much memory
@@ -63,10 +69,10 @@ class NetworkModel:
     def _beliefs(self, evidence: tuple[tuple[str, str | float], ...]) -> dict[str, Belief]:
         return Inference(self.network, dict(evidence)).beliefs()
 
-    def toggled(self, evidence: Evidence, name: str, code: int) -> dict[str, str | float]:
+    def toggled(self, evidence: Evidence, name: str, code: object) -> dict[str, str | float]:
         """The evidence with a state of a variable given, or no longer given if it was; refused if it cannot happen."""
         states = self.network[name].states
-        if states is None or not 0 <= code < len(states):
+        if states is None or isinstance(code, bool) or not isinstance(code, int) or not 0 <= code < len(states):
             raise RequestError(f"{name!r} has no such state")
         changed = {**evidence, name: states[code]}
         if evidence.get(name) == states[code]:

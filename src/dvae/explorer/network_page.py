@@ -104,13 +104,13 @@ def connect(app: Dash, model: NetworkModel) -> None:
         place = pressed()
         known = model.checked(evidence)
         what = ctx.triggered_id["type"]
-        names = model.network.names
         if what == "forget":
-            return {} if place == -1 else {name: value for name, value in known.items() if name != names[place]}
+            gone = set(known) if place == -1 else {model.name_at(place)}
+            return {name: value for name, value in known.items() if name not in gone}
         if what == "set":
             values = {each["id"]["index"]: each.get("value") for each in ctx.states_list[0]}
-            return model.with_number(known, names[place], values.get(place))
-        return model.toggled(known, names[ctx.triggered_id["variable"]], place)
+            return model.with_number(known, model.name_at(place), values.get(place))
+        return model.toggled(known, model.name_at(ctx.triggered_id.get("variable")), place)
 
     @app.callback(
         Output("selected", "data"),
@@ -123,7 +123,7 @@ def connect(app: Dash, model: NetworkModel) -> None:
             if not tapped or tapped.get("name") not in model.network:
                 raise PreventUpdate
             return tapped["name"]
-        return model.network.names[pressed()]
+        return model.name_at(pressed())
 
     app.clientside_callback(
         "function () { return explorer.drawn(); }", Output("wired", "data"), Input("drawing", "elements")

@@ -53,10 +53,10 @@ def show(
     ]
     output.print_table(rows, header=("variable", "kind", "parents"))
     reversible = sum(mark == "-" for _, mark, _ in edges)
+    free = f"; data alone cannot tell the direction of {output.counted(reversible, 'edge')}" if reversible else ""
     output.note(
         f"{output.counted(len(read), 'variable')}, {output.counted(len(edges), 'edge')}, "
-        f"{output.counted(read.num_parameters, 'parameter')}; data alone cannot tell the direction of "
-        f"{output.counted(reversible, 'edge')}"
+        f"{output.counted(read.num_parameters, 'parameter')}{free}"
     )
 
 
