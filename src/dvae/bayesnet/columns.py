@@ -186,7 +186,8 @@ def _distinct(numbers: Numbers) -> Numbers:
     present = numbers[~np.isnan(numbers)]
     if len(present) and present.max() - present.min() < MOST_LEVELS and (present == np.floor(present)).all():
         lowest = present.min()
-        return np.flatnonzero(np.bincount((present - lowest).astype(np.intp))) + lowest
+        whole: Numbers = np.flatnonzero(np.bincount((present - lowest).astype(np.intp))) + float(lowest)
+        return whole
     return np.unique(present)
 
 
