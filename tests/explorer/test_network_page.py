@@ -82,6 +82,15 @@ def test_what_a_browser_should_not_send_is_refused() -> None:
         model.elements("tree", {}, None)
 
 
+def test_the_page_answers_this_machine_alone_and_loads_from_nowhere_else() -> None:
+    client = make_network_app(sprinkler()).server.test_client()
+    answer = client.get("/", headers={"Host": "127.0.0.1:8050"})
+    assert answer.status_code == 200
+    assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
+    assert client.get("/", headers={"Host": "elsewhere.example"}).status_code == 403
+    assert client.get("/", headers={"Host": "127.0.0.1:8050", "Origin": "http://elsewhere.example"}).status_code == 403
+
+
 @contextmanager
 def served(model: NetworkModel) -> Iterator[str]:
     server = make_server(make_network_app(model), "127.0.0.1", 0)
