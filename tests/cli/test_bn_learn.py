@@ -83,6 +83,7 @@ def test_every_algorithm_answers(call: Call, words: Path, algorithm: str) -> Non
     result = call("bn", "learn", words, "--algorithm", algorithm, "--json", "--seed", 3)
     assert result.exit_code == 0, result.stderr
     assert len(json.loads(result.stdout)["edges"]) == 1
+    assert ("needs about 0.0 MiB for 4 variables" in result.stderr) == (algorithm == "exact")
 
 
 def test_a_learned_network_is_a_start(call: Call, words: Path, tmp_path: Path) -> None:

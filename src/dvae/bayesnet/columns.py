@@ -123,9 +123,8 @@ def _discrete(raw: RawColumn, numbers: Numbers | None, why: str) -> Column:
         codes, levels = code_of[raw.codes], tuple(words[place] for place in order)
     else:
         assert numbers is not None
-        values, places = np.unique(numbers[~np.isnan(numbers)], return_inverse=True)
-        codes = np.full(len(numbers), -1)
-        codes[~np.isnan(numbers)] = places
+        values = _distinct(numbers)
+        codes = np.where(np.isnan(numbers), -1, np.searchsorted(values, numbers))
         levels = tuple(f"{value:g}" if not float(value).is_integer() else f"{value:.0f}" for value in values)
     if len(levels) > MOST_LEVELS:
         raise TaskError(f"the column {raw.name!r} has {len(levels):,} levels; no more than {MOST_LEVELS:,} can be used")
@@ -177,9 +176,18 @@ def _number(word: str) -> float | None:
 
 def _different(raw: RawColumn, numbers: Numbers | None) -> int:
     if numbers is not None:
-        return len(np.unique(numbers[~np.isnan(numbers)]))
+        return len(_distinct(numbers))
     assert raw.codes is not None
     return int((np.bincount(raw.codes[raw.codes >= 0], minlength=1) > 0).sum())
+
+
+def _distinct(numbers: Numbers) -> Numbers:
+    """The different numbers, sorted; a few whole ones are found without sorting all."""
+    present = numbers[~np.isnan(numbers)]
+    if len(present) and present.max() - present.min() < MOST_LEVELS and (present == np.floor(present)).all():
+        lowest = present.min()
+        return np.flatnonzero(np.bincount((present - lowest).astype(np.intp))) + lowest
+    return np.unique(present)
 
 
 def _only(raw: RawColumn, numbers: Numbers | None) -> object:

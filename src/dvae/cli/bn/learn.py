@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 LATENT = "latent"
 BOOTSTRAP_ALGORITHM = "hill-climbing"  # of the resampled tables: many networks, each good enough
-LARGE = 2**28  # bytes, from which on memory is announced
 
 
 def learn(
@@ -169,11 +168,11 @@ def _algorithm(name: str, seed: int) -> str | Algorithm:
 
 def _announce(table: Table, algorithm: str) -> None:
     """Says what the exact algorithm will need before it takes it."""
-    from dvae.bayesnet.algorithms import MAX_EXACT, exact_memory
+    from dvae.bayesnet.algorithms import exact_memory
 
     size = len(table.columns)
-    if algorithm == "exact" and size <= MAX_EXACT and exact_memory(size) >= LARGE:
-        output.note(f"the exact algorithm will need about {exact_memory(size) / 2**30:.1f} GiB for {size} variables")
+    if algorithm == "exact":
+        output.note(f"the exact algorithm needs about {exact_memory(size) / 2**20:,.1f} MiB for {size} variables")
 
 
 def _fitted(table: Table, found: Learned, prior: float) -> Network:
