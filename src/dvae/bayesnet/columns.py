@@ -186,7 +186,8 @@ def _distinct(numbers: Numbers) -> Numbers:
     present = numbers[~np.isnan(numbers)]
     if len(present) and present.max() - present.min() < MOST_LEVELS and (present == np.floor(present)).all():
         lowest = present.min()
-        return np.flatnonzero(np.bincount((present - lowest).astype(np.intp))) + lowest
+        steps = np.flatnonzero(np.bincount((present - lowest).astype(np.intp)))
+        return steps.astype(np.float64) + np.float64(lowest)
     return np.unique(present)
 
 
