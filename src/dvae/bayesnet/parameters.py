@@ -61,9 +61,8 @@ def log_likelihoods(network: Network, table: TableLike) -> Floats:
 
 def family_log_likelihoods(network: Network, variable: Variable, rows: Rows) -> Floats:
     """The log-density of a variable given its parents in every row; NaN where one of them is missing."""  # row
-    known = _complete(rows, (variable.name, *variable.parents))
+    part, known = rows.complete((variable.name, *variable.parents))
     found = np.full(len(rows), np.nan)
-    part = rows.take(known)
     given = configurations(network, network.discrete_parents(variable), part)
     values = part.columns[variable.name]
     parameters = variable.parameters
@@ -99,13 +98,6 @@ def configurations(network: Network, names: tuple[str, ...], rows: Rows) -> Arra
     return numbers
 
 
-def _complete(rows: Rows, names: tuple[str, ...]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    known = np.ones(len(rows), dtype=np.bool_)
-    for name in names:
-        known &= rows.present[name]
-    return known
-
-
 def _table(network: Network, variable: Variable, rows: Rows, prior: float, per: Per) -> ProbabilityTable:
     shape = network.sizes((*variable.parents, variable.name))
     cells = math.prod(shape)
@@ -115,7 +107,7 @@ def _table(network: Network, variable: Variable, rows: Rows, prior: float, per: 
             f"{len(variable.parents)} parents; at most {MAX_CELLS:,} are kept: give it fewer parents"
         )
     family = (*variable.parents, variable.name)
-    part = rows.take(_complete(rows, family))
+    part, _ = rows.complete(family)
     counts = np.bincount(configurations(network, family, part), part.weights, minlength=cells).reshape(shape)
     shares = counts + prior / (shape[-1] if per == "row" else cells)
     sums = shares.sum(-1, keepdims=True)
@@ -124,7 +116,7 @@ def _table(network: Network, variable: Variable, rows: Rows, prior: float, per: 
 
 def _lines(network: Network, variable: Variable, rows: Rows) -> LinearGaussian:
     above, beside = network.continuous_parents(variable), network.discrete_parents(variable)
-    part = rows.take(_complete(rows, (variable.name, *variable.parents)))
+    part, _ = rows.complete((variable.name, *variable.parents))
     sizes = network.sizes(beside)
     if not len(part):
         raise TaskError(f"no row has values of {variable.name!r} and all its parents; there is nothing to fit it to")

@@ -84,8 +84,8 @@ def _gaussian(network: Network, column: str, rows: Rows) -> tuple[Floats, Floats
     missing = Rows({**rows.columns, column: np.zeros(len(rows))}, rows.weights)
     lines = variable.parameters
     assert isinstance(lines, LinearGaussian)
-    known = _known(network, column, missing)
-    part = missing.take(known)
+    families = [network[name] for name in (column, *network.children[column])]
+    part, known = missing.complete([name for each in families for name in (each.name, *each.parents)])
     given = configurations(network, network.discrete_parents(variable), part)
     precision = lines.deviation.ravel()[given] ** -2.0
     weighted = precision * means(network, variable, part, given)
@@ -102,15 +102,6 @@ def _gaussian(network: Network, column: str, rows: Rows) -> tuple[Floats, Floats
     mean, deviation = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
     mean[known], deviation[known] = weighted / precision, precision**-0.5
     return mean, deviation
-
-
-def _known(network: Network, column: str, rows: Rows) -> Array:
-    """Where everything that matters has a value."""
-    known = np.ones(len(rows), dtype=np.bool_)
-    for name in (column, *network.children[column]):
-        for each in (name, *network[name].parents):
-            known &= rows.present[each]
-    return known
 
 
 def _unfinished(

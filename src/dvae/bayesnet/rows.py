@@ -68,6 +68,15 @@ class Rows:
         """Some of the rows, by mask or by number."""
         return Rows({name: values[chosen] for name, values in self.columns.items()}, self.weights[chosen])
 
+    def complete(self, names: Sequence[str]) -> tuple[Rows, Array]:
+        """The rows in which all these columns have a value, these columns alone; and which rows those are."""
+        known = np.ones(len(self), dtype=np.bool_)
+        for name in names:
+            known &= self.present[name]
+        columns = {name: self.columns[name] for name in names}
+        whole = Rows(columns, self.weights)
+        return (whole if known.all() else whole.take(known)), known
+
     def labels(self, network: Network, name: str) -> list[Any]:
         """A column in words and numbers; None where a value is missing."""
         states, values = network[name].states, self.columns[name]
