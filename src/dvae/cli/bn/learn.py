@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -132,7 +133,8 @@ def learn(
     if out is not None:
         output.note(f"wrote {', '.join(map(str, written))}")
     if out is not None and sure is None:
-        output.note(f"What to try next:  dvae bn bootstrap {table} --out {out.with_suffix('.edges.json')}")
+        words = shlex.join(["dvae", "bn", "bootstrap", str(table), "--out", str(out.with_suffix(".edges.json"))])
+        output.note(f"What to try next:  {words}")
 
 
 def _knowledge(
