@@ -72,7 +72,8 @@ def worker(
             return True
         return idle is not None and idle_seconds > idle
 
-    with placed_score(named, task, isolate=isolate, timeout=timeout, attempts=attempts) as scored:
+    isolated = None if isolate is None else isolate == "yes"
+    with placed_score(named, task, isolate=isolated, timeout=timeout, attempts=attempts) as scored:
         work = Work(scored.function, timeout, prune, opened.higher_is_better, heartbeat)
         done = work_on(opened.ledger, work, stop=stop)
     opened.close()

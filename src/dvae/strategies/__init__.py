@@ -4,6 +4,7 @@ from dvae.strategies.archive import Archive
 from dvae.strategies.base import Drawing, Strategy
 from dvae.strategies.evolution import Evolution
 from dvae.strategies.gradient import GradientAscent, GradientConfig
+from dvae.strategies.latent_evolution import LatentEvolution, LatentEvolutionConfig
 from dvae.strategies.paper import PaperSearch, PaperSearchConfig
 from dvae.strategies.random import RandomSearch
 from dvae.strategies.registry import STRATEGIES, StrategyEntry, make_strategy
@@ -16,6 +17,8 @@ __all__ = [
     "Evolution",
     "GradientAscent",
     "GradientConfig",
+    "LatentEvolution",
+    "LatentEvolutionConfig",
     "PaperSearch",
     "PaperSearchConfig",
     "RandomSearch",

@@ -4,6 +4,7 @@ from dvae.tasks.base import ExportFormat, Look, ModelHints, Task
 from dvae.tasks.bayesnet import BayesNetTask
 from dvae.tasks.enas import EnasTask
 from dvae.tasks.enas_surrogate import EnasSurrogateTask
+from dvae.tasks.expressions import ExpressionsTask
 from dvae.tasks.generic import GenericTask
 from dvae.tasks.nasbench201 import NasBench201Task
 from dvae.tasks.nasbench_graph import NasBenchGraphTask
@@ -17,6 +18,7 @@ __all__ = [
     "EnasSurrogateTask",
     "EnasTask",
     "ExportFormat",
+    "ExpressionsTask",
     "GenericTask",
     "Look",
     "ModelHints",
