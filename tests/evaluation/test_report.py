@@ -101,7 +101,7 @@ def test_a_mapping_is_read_back_as_the_value(result: Evaluation) -> None:
 
 def test_an_evaluation_of_version_0_1_0_is_read(result: Evaluation) -> None:
     old = result.to_mapping()
-    del old["budget"], old["own_test"], old["greedy"]["closeness"]
+    del old["budget"], old["own_test"], old["once"], old["greedy"]["closeness"]
     read = Evaluation.from_mapping(old)
     assert read.greedy.closeness is None
     assert len(read.rows()) == 8
