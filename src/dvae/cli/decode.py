@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dvae.cli import options, output
+from dvae.cli import inputs, options, output
 from dvae.errors import ConfigError
 
 
@@ -22,6 +22,7 @@ def decode(
     ] = True,
     copies: Annotated[int, typer.Option(min=1, metavar="N", help="DAGs for each latent, with --sample.")] = 1,
     valid: options.Valid = False,
+    given: options.Given = None,
     seed: options.Seed = None,
     out: options.DagsOut = None,
     draw: options.Draw = None,
@@ -39,7 +40,8 @@ def decode(
     output.check_outputs(out, draw)
     if greedy and copies > 1:
         raise ConfigError("greedy decoding gives the same DAG every time; add --sample to get different copies")
+    asked = inputs.conditions(given)
     vae = Run.open(run).model(device)
     vectors = torch.from_numpy(latents.read(file, vae.config.latent))
-    batch = vae.decode_batch(vectors, greedy=greedy, copies=copies, seed=seed, valid=valid)
+    batch = vae.decode_batch(vectors, greedy=greedy, copies=copies, seed=seed, valid=valid, given=asked)
     output.print_dags(vae.task, batch, out, draw, json)

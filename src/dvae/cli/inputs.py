@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +38,25 @@ def task_name(text: str) -> str:
 
         return absolute_name(text)
     return text
+
+
+def conditions(given: list[str] | None) -> dict[str, float] | None:
+    """The conditions of `--given NAME=NUMBER`, several times or with commas between."""
+    if not given:
+        return None
+    found: dict[str, float] = {}
+    for part in (part for text in given for part in text.split(",")):
+        name, equals, value = part.partition("=")
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not name or not equals or not math.isfinite(number):
+            raise ConfigError(f"--given {part}: a condition is NAME=NUMBER, such as gain=2.5")
+        if name in found:
+            raise ConfigError(f"--given {part}: {name} is given twice")
+        found[name] = number
+    return found
 
 
 def with_rules(name: str, rules: str | None) -> str:

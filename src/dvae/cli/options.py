@@ -18,6 +18,14 @@ Draw = Annotated[Path | None, typer.Option("--draw", metavar="PICTURE", help="Al
 Device = Annotated[
     Literal["auto", "cpu", "cuda"], typer.Option(help="Where to compute; auto takes a GPU if there is one.")
 ]
+Given = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--given",
+        metavar="NAME=NUMBER",
+        help="A condition that the DAGs should meet, where the run was trained with --condition; may be repeated.",
+    ),
+]
 MovedData = Annotated[
     Path | None, typer.Option("--data", metavar="FILE", help="Where the run's data are now, if they have moved.")
 ]

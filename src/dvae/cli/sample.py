@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dvae.cli import options, output
+from dvae.cli import inputs, options, output
+from dvae.errors import ConfigError
+
+if TYPE_CHECKING:
+    from dvae.dag import DagBatch
+    from dvae.models import VAE
 
 
 def sample(
@@ -16,6 +22,11 @@ def sample(
     greedy: Annotated[
         bool, typer.Option("--greedy", help="Take the likeliest DAG of each latent instead of drawing one.")
     ] = False,
+    given: options.Given = None,
+    like: Annotated[
+        Path | None,
+        typer.Option("--like", metavar="DAGS", help="With --given: what these DAGs would be with other conditions."),
+    ] = None,
     seed: options.Seed = None,
     out: options.DagsOut = None,
     draw: options.Draw = None,
@@ -24,11 +35,26 @@ def sample(
 ) -> None:
     """Make new DAGs. Without --out, one DAG per line is printed.
 
-    Try: dvae sample runs/asia --count 12 --draw new.svg --out new.jsonl
+    Try: dvae sample runs/asia --count 12 --draw new.svg --out new.jsonl, or, of a run trained with --condition fom:
+    dvae sample runs/circuits --given fom=250 --count 100. With --like, --count are the DAGs for each of the file.
     """
     from dvae.runs import Run
 
     output.check_outputs(out, draw)
+    asked = inputs.conditions(given)
     vae = Run.open(run).model(device)
-    batch = vae.decode_batch(vae.prior(count, seed=seed), greedy=greedy, seed=seed, valid=valid)
+    if like is not None:
+        batch = _changed(vae, like, count, asked, greedy=greedy, seed=seed, valid=valid)
+    else:
+        latents = vae.prior(count, seed=seed, given=asked)
+        batch = vae.decode_batch(latents, greedy=greedy, seed=seed, valid=valid, given=asked)
     output.print_dags(vae.task, batch, out, draw, json)
+
+
+def _changed(vae: VAE, file: Path, count: int, given: dict[str, float] | None, **how: Any) -> DagBatch:
+    from dvae.tasks import read_dags
+
+    if given is None:
+        raise ConfigError("--like goes with --given, which says what should be other about the DAGs")
+    dags = [item.dag for item in read_dags(vae.task, file)]
+    return vae.with_conditions_batch(dags, given, copies=count, **how)

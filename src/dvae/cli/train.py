@@ -44,6 +44,12 @@ def train(
             "--validation", metavar="FILE|SHARE", help="DAGs to validate on: a file, or a share of the training DAGs."
         ),
     ] = None,
+    condition: Annotated[
+        str | None,
+        typer.Option(
+            "--condition", metavar="A,B,C", help="Properties of the DAGs that samples can be asked for (--given)."
+        ),
+    ] = None,
     model: Annotated[str | None, typer.Option("--model", help="A name that `dvae models` lists.")] = None,
     start: Annotated[
         Path | None, typer.Option("--from", metavar="RUN", help="Start from the weights of another run.")
@@ -114,6 +120,7 @@ def train(
         "validation": _validation(validation),
         "model.name": model,
         "targets": _targets(with_scores, with_properties),
+        "model.conditions": _names(condition),
         "hidden": hidden,
         "latent": latent,
         "learning_rate": lr,
@@ -188,6 +195,15 @@ def _ruled(task: str | None, data: Path | None, rules: str | None) -> str | None
     return inputs.with_rules(task or f"file:{Path(str(data)).absolute()}", rules)
 
 
+def _names(text: str | None) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise ConfigError(f"--condition {text}: give names of properties, with commas between")
+    return names
+
+
 def _validation(text: str | None) -> float | str | None:
     """A share of the training DAGs, or the path of a file."""
     if text is None:
@@ -206,6 +222,14 @@ def _summary(result: FitResult) -> dict[str, object]:
         "seconds": result.seconds,
         "graphs_per_second": result.graphs_per_second,
     }
+
+
+def _example(run: Run) -> str:
+    """A condition that DAGs can be asked for: a high value of the first."""
+    assert run.config.model.conditions is not None
+    name = run.config.model.conditions[0]
+    values = run.dataset.train.properties[name]
+    return f"{name}={float(values[~values.isnan()].quantile(0.9)):.4g}"
 
 
 def _print(run: Run, result: FitResult) -> None:
@@ -229,6 +253,8 @@ def _print(run: Run, result: FitResult) -> None:
     output.note("What to try next:")
     output.note(f"  dvae evaluate {folder}")
     output.note(f"  dvae sample {folder} --count 12 --valid --draw {folder / 'samples.svg'}")
+    if run.config.model.conditions is not None:
+        output.note(f"  dvae sample {folder} --given {_example(run)} --valid")
     output.note(f"  dvae search {folder} --score mine:score    # def score(dag) -> float in mine.py")
     budget = run.config.training.time_budget
     longer = f"--epochs {max(2 * result.epochs, 1)}"

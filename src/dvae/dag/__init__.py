@@ -1,6 +1,7 @@
 """DAGs as values, as padded tensors, and in files."""
 
 from dvae.dag.batch import DagBatch
+from dvae.dag.column_tensors import ColumnTensors
 from dvae.dag.columns import Column, Named, Value
 from dvae.dag.convert import (
     from_dot,
@@ -24,6 +25,7 @@ from dvae.dag.value import Dag, Edge, Label
 __all__ = [
     "Column",
     "ColumnSchema",
+    "ColumnTensors",
     "Dag",
     "DagBatch",
     "DagSet",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from dvae.dag.column_tensors import ColumnTensors
 from dvae.dag.value import Dag, Label
 from dvae.errors import DagError
 
@@ -23,6 +24,8 @@ class DagBatch:
     types: Tensor  # batch node, int64
     adjacency: Tensor  # batch node node, bool; [b, u, v] is the edge u -> v, so u < v
     num_nodes: Tensor  # batch, int64
+    columns: ColumnTensors | None = None  # of nodes and edges, where the task has any
+    properties: Tensor | None = None  # batch property, float64, NaN where missing; those of the task's schema
 
     @classmethod
     def from_dags(cls, dags: Sequence[Dag], index_of: dict[Label, int], max_nodes: int) -> DagBatch:
@@ -70,11 +73,16 @@ class DagBatch:
 
     def to(self, device: torch.device | str) -> DagBatch:
         """The same graphs on another device."""
-        return DagBatch(self.types.to(device), self.adjacency.to(device), self.num_nodes.to(device))
+        columns = None if self.columns is None else self.columns.to(device)
+        properties = None if self.properties is None else self.properties.to(device)
+        structure = self.types.to(device), self.adjacency.to(device), self.num_nodes.to(device)
+        return DagBatch(*structure, columns, properties)
 
     def select(self, index: Tensor | slice) -> DagBatch:
         """The graphs at `index`, a slice or an index tensor."""
-        return DagBatch(self.types[index], self.adjacency[index], self.num_nodes[index])
+        columns = None if self.columns is None else self.columns.select(index)
+        properties = None if self.properties is None else self.properties[index]
+        return DagBatch(self.types[index], self.adjacency[index], self.num_nodes[index], columns, properties)
 
     def split(self, size: int) -> Iterator[DagBatch]:
         """Consecutive parts of at most `size` graphs."""
@@ -88,7 +96,15 @@ class DagBatch:
             raise DagError(f"cannot pad {self.max_nodes} nodes to {max_nodes}")
         types = torch.nn.functional.pad(self.types, (0, room))
         adjacency = torch.nn.functional.pad(self.adjacency, (0, room, 0, room))
-        return DagBatch(types, adjacency, self.num_nodes)
+        columns = None if self.columns is None else self.columns.padded(room)
+        return DagBatch(types, adjacency, self.num_nodes, columns, self.properties)
+
+    def moved(self, order: Tensor) -> DagBatch:
+        """The same graphs with their nodes in another order: `order` says which node comes at each place."""
+        index = order[:, :, None].expand_as(self.adjacency)
+        adjacency = self.adjacency.gather(1, index).gather(2, index.mT)
+        columns = None if self.columns is None else self.columns.moved(order)
+        return DagBatch(self.types.gather(1, order), adjacency, self.num_nodes, columns, self.properties)
 
     def node_mask(self) -> Tensor:
         """Where a node is, and not padding."""  # batch node
@@ -97,8 +113,12 @@ class DagBatch:
     @staticmethod
     def cat(batches: Sequence[DagBatch]) -> DagBatch:
         """The graphs of several batches as one batch."""
+        columns = [batch.columns for batch in batches if batch.columns is not None]
+        properties = [batch.properties for batch in batches if batch.properties is not None]
         return DagBatch(
             torch.cat([batch.types for batch in batches]),
             torch.cat([batch.adjacency for batch in batches]),
             torch.cat([batch.num_nodes for batch in batches]),
+            ColumnTensors.cat(columns) if len(columns) == len(batches) else None,
+            torch.cat(properties) if len(properties) == len(batches) else None,
         )

@@ -50,10 +50,14 @@ NO_ATTRIBUTES: Named[Any] = Named()
 
 
 def checked_columns(columns: object, what: str, count: int) -> Named[Column]:
-    """Columns with `count` values each, strings or numbers, never both; `what` is "node" or "edge"."""
+    """Columns with `count` values each, strings or numbers, never both; `what` is "node" or "edge".
+
+    A column without any value is the same as none, and left out.
+    """
     if not isinstance(columns, Mapping):
         raise DagError(f'"{what}" is {reprlib.repr(columns)}; it must be an object of columns')
-    return Named({_name(name, f"{what} column"): _column(name, columns[name], what, count) for name in columns})
+    checked = {_name(name, f"{what} column"): _column(name, columns[name], what, count) for name in columns}
+    return Named({name: column for name, column in checked.items() if any(map(_there, column))})
 
 
 def checked_properties(properties: object) -> Named[float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 MAX_VALUES = 256  # a column with no more different numbers has no bins: each number is a value of its own
@@ -69,6 +69,26 @@ class NumberGrid:
         if len(self.edges) < 2:
             return None
         return min(max(bisect_right(self.edges, value) - 1, 0), len(self.edges) - 2)
+
+    @property
+    def num_options(self) -> int:
+        """How many values and bins there are."""
+        return len(self.values) + max(len(self.edges) - 1, 0)
+
+    def option_of(self, value: float) -> int:
+        """The value or the bin that stands for a number; where there are no bins, the nearest value."""
+        place = bisect_left(self.values, value)
+        if place < len(self.values) and self.values[place] == value:
+            return place
+        bin_number = self.bin_of(value)
+        if bin_number is not None:
+            return len(self.values) + bin_number
+        around = range(max(place - 1, 0), min(place + 1, len(self.values)))
+        return min(around, key=lambda index: abs(self.values[index] - value), default=0)
+
+    def spans(self) -> list[tuple[float, float]]:
+        """Where each option begins and ends; a value does both at itself."""
+        return [*((value, value) for value in self.values), *pairwise(self.edges)]
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain values; `from_mapping` reads them."""

@@ -6,6 +6,7 @@ import heapq
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from dvae.dag.columns import NO_COLUMNS, NO_PROPERTIES, Column, Value, checked_columns, checked_properties, taken
 from dvae.errors import DagError
@@ -22,7 +23,8 @@ class Dag:
     index, which leaves a graph already in topological order as it is. Edges are kept sorted.
 
     `node` and `edge` are named columns with a value for each node or edge (a string is a category, a number a
-    number, None absent); they are sorted along. `properties` are numbers that belong to the whole graph.
+    number, None absent); they are sorted along, and a column without any value is left out. `properties` are numbers
+    that belong to the whole graph.
 
     Two `Dag`s are equal when types, edges and columns are. Properties are what was measured of a graph, not what it
     is: they take no part in equality and hashes. Whether two `Dag`s *mean* the same is a task's business (`Task.key`).
@@ -178,11 +180,54 @@ def _checked_edges(edges: Sequence[Edge], num_nodes: int) -> list[Edge]:
 
 
 def canonical_order(dag: Dag) -> list[int]:
-    """The nodes in the order of their canonical ranks, by BLISS; columns count.
+    """The nodes in the order of their canonical ranks, by BLISS.
+
+    Columns only decide between nodes that types and edges do not tell apart, so that a node keeps its rank when a
+    value changes. Such nodes are those of one orbit of the automorphism group.
+    """
+    shades = _colours([_label_order(label) for label in dag.types])
+    if not dag.has_columns:
+        return _bliss_order(dag, shades)
+    orbit = _orbits(dag, shades)
+    first: dict[int, int] = {}
+    for rank, node in enumerate(_bliss_order(dag, shades)):
+        first.setdefault(orbit[node], rank)
+    keys = [(first[orbit[node]], _column_keys(dag.node, node)) for node in range(len(dag))]
+    wires = _colours([_column_keys(dag.edge, at) for at in range(len(dag.edges))]) if dag.edge else None
+    return _bliss_order(dag, _colours(keys), wires)
+
+
+def _bliss_order(dag: Dag, shades: Sequence[int], wires: Sequence[int] | None = None) -> list[int]:
+    graph, colours = _undirected(dag, shades, wires)
+    graph.vs["node"] = range(len(colours))
+    # igraph 1.0 turned the meaning of a permutation round; what it does with its own holds in all versions.
+    canonical = graph.permute_vertices(graph.canonical_permutation(color=colours))
+    return [node for node in canonical.vs["node"] if node < len(dag)]
+
+
+def _orbits(dag: Dag, shades: Sequence[int]) -> list[int]:
+    """For every node the smallest node that an automorphism takes it to."""
+    graph, colours = _undirected(dag, shades, None)
+    root = list(range(len(dag)))
+
+    def find(node: int) -> int:
+        while root[node] != node:
+            node = root[node]
+        return node
+
+    for generator in graph.automorphism_group(color=colours):
+        for node in range(len(dag)):
+            one, other = sorted((find(node), find(generator[node])))
+            root[other] = one
+    return [find(node) for node in range(len(dag))]
+
+
+def _undirected(dag: Dag, shades: Sequence[int], wires: Sequence[int] | None) -> tuple[Any, list[int]]:
+    """An undirected graph with colours that has the automorphisms of `dag`, its nodes first.
 
     BLISS as igraph offers it looks at undirected graphs, so every node v becomes a path in(v) - v - out(v) of
-    three colours and every edge u -> w a link out(u) - in(w): the directions are in the colours. Where edges have
-    columns, a node stands on that link, coloured by their values.
+    three colours and every edge u -> w a link out(u) - in(w): the directions are in the colours. With `wires`, the
+    colours of the edges, a node stands on that link.
     """
     try:
         import igraph
@@ -191,23 +236,17 @@ def canonical_order(dag: Dag) -> list[int]:
 
         raise MissingError("comparing DAGs up to isomorphism needs the package igraph") from None
 
-    count = len(dag)
-    node_colours = _colours([(_label_order(label), *_column_keys(dag.node, at)) for at, label in enumerate(dag.types)])
-    edge_colours = _colours([_column_keys(dag.edge, at) for at in range(len(dag.edges))]) if dag.edge else []
-    shades = max(node_colours) + 1
+    count, free = len(dag), max(shades) + 1
     links = [(node, count + node) for node in range(count)]
     links += [(node, 2 * count + node) for node in range(count)]
-    colours = [*node_colours, *[shades] * count, *[shades + 1] * count, *[shades + 2 + shade for shade in edge_colours]]
+    colours = [*shades, *[free] * count, *[free + 1] * count, *[free + 2 + wire for wire in wires or ()]]
     for place, (source, target) in enumerate(dag.edges):
-        ends = 2 * count + source, count + target
-        links += [(ends[0], 3 * count + place), (3 * count + place, ends[1])] if dag.edge else [ends]
-    graph = igraph.Graph(n=len(colours), edges=links, vertex_attrs={"node": range(len(colours))})
-    # igraph 1.0 turned the meaning of a permutation round; what it does with its own holds in all versions.
-    canonical = graph.permute_vertices(graph.canonical_permutation(color=colours))
-    return [node for node in canonical.vs["node"] if node < count]
+        ends, middle = (2 * count + source, count + target), 3 * count + place
+        links += [ends] if wires is None else [(ends[0], middle), (middle, ends[1])]
+    return igraph.Graph(n=len(colours), edges=links), colours
 
 
-def _colours(keys: Sequence[tuple[object, ...]]) -> list[int]:
+def _colours(keys: Sequence[tuple[Any, ...]]) -> list[int]:
     palette = {key: colour for colour, key in enumerate(sorted(set(keys)))}
     return [palette[key] for key in keys]
 

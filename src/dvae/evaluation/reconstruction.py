@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from dvae.config import check
-from dvae.dag import Dag, DagBatch
+from dvae.dag import ColumnTensors, Dag, DagBatch
 from dvae.evaluation.closeness import Closeness, Comparison, compared
+from dvae.evaluation.column_closeness import ColumnCloseness, ColumnComparison, compare_columns
 from dvae.evaluation.common import MIN_GRAPHS, as_batch, block_size, blocks, evaluation_mode, next_seed
 from dvae.evaluation.intervals import Estimate, clustered_proportion
 from dvae.models import VAE, Posterior
@@ -34,12 +35,14 @@ class Reconstruction:
     decodings: int  # of each latent
     per_graph: tuple[float, ...] = ()  # each graph's own share, in the order given; not kept in files
     closeness: Closeness | None = None  # how near the decoded graphs come, where each graph is decoded once
+    columns: ColumnCloseness | None = None  # how well their columns do, where there are any
 
     def to_mapping(self) -> dict[str, object]:
         """Plain values for JSON."""
         facts = {name: getattr(self, name) for name in ("mode", "greedy", "encodings", "decodings")}
         closeness = {} if self.closeness is None else {"closeness": self.closeness.to_mapping()}
-        return {"share": self.share.to_mapping(), **facts, **closeness}
+        columns = {} if self.columns is None else {"columns": self.columns.to_mapping()}
+        return {"share": self.share.to_mapping(), **facts, **closeness, **columns}
 
 
 def reconstruction(
@@ -74,21 +77,31 @@ def reconstruction(
     generator = torch.Generator().manual_seed(seed)
     same: list[int] = []
     comparisons: list[Comparison] = []
+    columns: list[ColumnComparison] = []
     title = f"reconstruction, {mode}{', greedy' if greedy else ''}"
     with evaluation_mode(vae), progress_bar(title, len(batch), "graphs", progress) as bar:
         for chosen in blocks(len(batch), block_size(vae, each), seconds, MIN_GRAPHS):
             truth = batch.select(chosen).to(vae.device)
+            if vae.columns is not None:
+                truth = vae.prepare(truth)  # in the order of decoded nodes, values can be compared one by one
             posterior = vae.encode(truth)
             latents = posterior.mean if mode == "mean" else _draws(posterior, encodings, generator)
-            decoded = vae.decode_batch(latents, greedy=greedy, copies=decodings, seed=next_seed(generator))
+            given = None if vae.conditions is None else vae.conditions.of(truth).repeat_interleave(encodings, 0)
+            decoded = vae.decode_batch(latents, greedy=greedy, copies=decodings, seed=next_seed(generator), given=given)
             equal = same_graphs(vae.task, truth, decoded)
             same += equal.view(len(truth), each).sum(1).tolist()
             if each == 1:
                 comparisons += compared(vae.task, vae.prepare(truth), decoded, equal.tolist())
+                if vae.columns is not None:
+                    pairs = zip(vae.task.unbatch(truth), vae.task.unbatch(decoded), strict=True)
+                    columns += [compare_columns(vae.task.schema, true, found) for true, found in pairs]
             bar.update(len(truth), same=sum(same) / (each * len(same)))
     per_graph = tuple(count / each for count in same)
     closeness = Closeness.of(comparisons) if comparisons else None
-    return Reconstruction(clustered_proportion(per_graph), mode, greedy, encodings, decodings, per_graph, closeness)
+    return Reconstruction(
+        clustered_proportion(per_graph), mode, greedy, encodings, decodings, per_graph, closeness,
+        ColumnCloseness.of(columns) if columns else None,
+    )  # fmt: skip
 
 
 def same_graphs(task: Task, truth: DagBatch, decoded: DagBatch) -> Tensor:
@@ -102,6 +115,8 @@ def same_graphs(task: Task, truth: DagBatch, decoded: DagBatch) -> Tensor:
         & (decoded.types == truth.types[owner]).all(1)
         & (decoded.adjacency == truth.adjacency[owner]).flatten(1).all(1)
     )
+    if truth.columns is not None and decoded.columns is not None:
+        same &= _equal_columns(truth.columns.select(owner), decoded.columns)
     rest = (~same).nonzero().squeeze(1)
     if len(rest):
         true_keys = task.keys(truth)
@@ -109,6 +124,13 @@ def same_graphs(task: Task, truth: DagBatch, decoded: DagBatch) -> Tensor:
         equal = [key == true_keys[graph] for key, graph in zip(rest_keys, owner[rest].tolist(), strict=True)]
         same[rest] = torch.tensor(equal, device=same.device)
     return same
+
+
+def _equal_columns(one: ColumnTensors, other: ColumnTensors) -> Tensor:
+    """Where all values are equal; False where edges have columns, whose lists may come in another order."""
+    codes = (one.node_codes == other.node_codes).flatten(1).all(1)
+    numbers = (one.node_numbers.nan_to_num() == other.node_numbers.nan_to_num()).flatten(1).all(1)
+    return codes & numbers & (one.edge_codes.shape[2] == 0)
 
 
 def _draws(posterior: Posterior, count: int, generator: torch.Generator) -> Tensor:

@@ -25,6 +25,11 @@ MATCHING = (
     "Node, type and edge accuracy and edit distance are of the greedy decodings; nodes are matched by label where "
     "labels are unique, else by their place in the model's order. "
 )
+COLUMNS = (
+    "Reconstruction counts columns: categories must be the same, numbers too, or, where there are many different ones, "
+    "round to the same twentieth of their scale. Categories and numbers are also counted one by one, numbers as right "
+    "within 5% of the true one. "
+)
 # How a time budget is divided, cheap parts first: what one does not use, those after it share.
 TIME_SHARES = {"losses": 1, "greedy": 1, "posterior": 3, "mean": 3, "prior": 3}
 
@@ -66,6 +71,7 @@ class Evaluation:
             f"Posterior: {drawn.encodings} latents from q(z|G) with its own deviation, {drawn.decodings} "
             f"sampled decodings of each. Mean: {self.mean.decodings} sampled decodings of it; greedy: one. "
             f"{MATCHING if self.greedy.closeness else ''}"
+            f"{COLUMNS if self.greedy.columns else ''}"
             f"Prior: {prior.latents:,} latents z * std + mean of the training set's posterior means "
             f"({prior.statistics}), {prior.decodings} sampled decodings of each, no decoding rules; "
             f"uniqueness and novelty over the valid ones. "
@@ -95,11 +101,19 @@ class Evaluation:
             ("edge accuracy, greedy", near.edges),
             ("edit distance, greedy", near.edits),
         ]  # fmt: skip
+        columns = [] if self.greedy.columns is None else [
+            ("structure, greedy", self.greedy.columns.structure),
+            ("categories, greedy", self.greedy.columns.categories),
+            ("structure and all categories, greedy", self.greedy.columns.structure_and_categories),
+            ("numbers within 5%, greedy", self.greedy.columns.numbers),
+            ("all of them, greedy", self.greedy.columns.together),
+        ]  # fmt: skip
         return [
             ("reconstruction, posterior", self.posterior.share),
             ("reconstruction, mean", self.mean.share),
             ("reconstruction, mean, greedy", self.greedy.share),
             *closeness,
+            *[(name, value) for name, value in columns if value is not None],
             ("prior validity", self.prior.validity),
             ("prior uniqueness", self.prior.uniqueness),
             ("prior novelty", self.prior.novelty),

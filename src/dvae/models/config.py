@@ -55,6 +55,7 @@ class ModelConfig(ChosenBySettings):
     head_weight: float | None = None  # of their loss; None: 1 for a linear head, 0.3 for a one-to-one head
     targets: tuple[str, ...] | None = None  # numbers known of DAGs that latents must tell too, such as "score"
     target_weight: float | None = None  # of their loss; None: 1
+    conditions: tuple[str, ...] | None = None  # properties of DAGs that decoding is given (`dvae.models.conditions`)
 
     settings_classes: ClassVar[tuple[type, ...]] = ()  # of the model's parts
 
@@ -109,6 +110,8 @@ class ModelConfig(ChosenBySettings):
         check(self.head is not None or self.head_weight is None, "head_weight goes with a head: linear or one-to-one")
         check(self.targets is not None or self.target_weight is None, "target_weight goes with targets")
         check(self.targets is None or len(set(self.targets)) == len(self.targets) > 0, "targets are names, each once")
+        wanted = self.conditions
+        check(wanted is None or len(set(wanted)) == len(wanted) > 0, "conditions are names of properties, each once")
         for settings in self.settings_classes:
             self.part(settings)
 

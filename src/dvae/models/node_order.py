@@ -12,6 +12,7 @@ Graphs are put in order once, on the CPU, before they are trained on or encoded;
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
 
@@ -19,7 +20,7 @@ import torch
 from torch import Tensor
 
 from dvae.dag import Dag, DagBatch, Label
-from dvae.dag.value import canonical_order
+from dvae.dag.value import canonical_order, topological_order
 from dvae.tasks.vocabulary import END_INDEX, START_INDEX
 
 NodeOrder = Literal["given", "types", "canonical"]
@@ -35,6 +36,8 @@ def ordered(batch: DagBatch, order: NodeOrder) -> DagBatch:
     moving = torch.arange(len(here)) if order == "canonical" else _out_of_type_order(here)
     if len(moving) == 0:
         return batch
+    if here.columns is not None:
+        return here.moved(_orders(here, order)).to(batch.device)
     labels = range(int(here.types.max()) + 1)
     arrange = _canonical if order == "canonical" else _by_types
     dags = [arrange(Dag((FIRST, *dag.types[1:-1], LAST), dag.edges)) for dag in here.select(moving).to_dags(labels)]
@@ -42,7 +45,42 @@ def ordered(batch: DagBatch, order: NodeOrder) -> DagBatch:
     moved = DagBatch.from_dags(dags, index_of, here.max_nodes)
     types, adjacency = here.types.clone(), here.adjacency.clone()
     types[moving], adjacency[moving] = moved.types, moved.adjacency
-    return DagBatch(types, adjacency, here.num_nodes).to(batch.device)
+    return DagBatch(types, adjacency, here.num_nodes, None, here.properties).to(batch.device)
+
+
+def _orders(batch: DagBatch, order: NodeOrder) -> Tensor:
+    """For each graph, which node comes at each place; where nothing else tells two nodes apart, columns do."""
+    columns = batch.columns
+    assert columns is not None
+    places = torch.arange(batch.max_nodes).repeat(len(batch), 1)
+    of_nodes, of_edges = (
+        torch.where(numbers.isnan(), codes.double(), numbers).tolist()
+        for codes, numbers in ((columns.node_codes, columns.node_numbers), (columns.edge_codes, columns.edge_numbers))
+    )
+    ends = torch.stack([columns.sources, columns.targets], 2).tolist()
+    for graph, dag in enumerate(batch.to_dags(range(int(batch.types.max()) + 1))):
+        at = {(source, target): place for place, (source, target) in enumerate(ends[graph])}
+        node, edge = of_nodes[graph][: len(dag)], [of_edges[graph][at[ends]] for ends in dag.edges]
+        marked = Dag((FIRST, *dag.types[1:-1], LAST), dag.edges, _by_number(node), _by_number(edge))
+        places[graph, : len(dag)] = torch.tensor(_order_of(marked, order))
+    return places
+
+
+def _by_number(rows: Sequence[Sequence[float]]) -> dict[str, tuple[float, ...]]:
+    return {str(number): column for number, column in enumerate(zip(*rows, strict=True))}
+
+
+@lru_cache(MAX_REMEMBERED)
+def _order_of(dag: Dag, order: NodeOrder) -> list[int]:
+    """The nodes of a marked DAG in `order`: of those that are ready always the one that comes first in it."""
+    if order == "canonical":
+        wanted = canonical_order(dag)
+    else:
+        wanted = sorted(range(len(dag)), key=lambda node: (dag.types[node], node))
+    rank = {node: place for place, node in enumerate(wanted)}
+    ready = topological_order(len(dag), [(rank[source], rank[target]) for source, target in dag.edges])
+    inner = [wanted[place] for place in ready if dag.types[wanted[place]] not in (FIRST, LAST)]
+    return [dag.types.index(FIRST), *inner, dag.types.index(LAST)]
 
 
 def _out_of_type_order(batch: DagBatch) -> Tensor:

@@ -22,11 +22,15 @@ TASK = "task.json"
 
 
 def distinct_state(module: nn.Module) -> dict[str, Tensor]:
-    """The state of `module` with every tensor once; parts may be shared between an encoder and a decoder."""
+    """The state of `module` with every tensor once; parts may be shared between an encoder and a decoder.
+
+    Buffers that are made anew from a task (`persistent=False`) are no part of it.
+    """
     seen: set[int] = set()
+    kept = module.state_dict().keys()
     state = {}
     for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
-        if id(tensor) not in seen:
+        if id(tensor) not in seen and name in kept:
             seen.add(id(tensor))
             state[name] = tensor.detach()
     return state

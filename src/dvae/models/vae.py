@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -12,13 +12,17 @@ from torch import Tensor, nn
 from dvae.dag import Dag, DagBatch
 from dvae.errors import DvaeError
 from dvae.models import storage
+from dvae.models.columns import ColumnPart
+from dvae.models.conditions import Conditions
 from dvae.models.config import ModelConfig
 from dvae.models.heads import FeatureHead, TargetHead
 from dvae.models.kernels.aligned import AlignedLinear, real_size
+from dvae.models.node_order import ordered
 from dvae.models.parts import Decoder, Encoder, Prepares, Sampling, has_static_shapes
 from dvae.tasks import Task
 from dvae.tasks.rules import GrowthRules
 
+NO_CONDITIONS = "this model was trained without conditions; train one with: dvae train --condition NAMES"
 ATTEMPTS = 20  # at a graph that obeys the rules, after the first
 ENCODE_AT_ONCE = {"cpu": 1024, "cuda": 16384}
 
@@ -72,6 +76,8 @@ class VAE(nn.Module):
     latent_std: Tensor
     feature_head: FeatureHead | None
     target_head: TargetHead | None
+    columns: ColumnPart | None
+    conditions: Conditions | None
 
     def __init__(self, task: Task, config: ModelConfig, encoder: Encoder, decoder: Decoder) -> None:
         super().__init__()
@@ -90,6 +96,9 @@ class VAE(nn.Module):
             self.feature_head = FeatureHead(task, config.latent, config.head, config.head_weight)
         if config.targets is not None:
             self.target_head = TargetHead(config.targets, config.latent, config.target_weight)
+        self.columns = ColumnPart(task, config.hidden, config.latent) if task.schema else None
+        names = config.conditions
+        self.conditions = None if names is None else Conditions(names, task.schema.properties, config.latent)
 
     @property
     def device(self) -> torch.device:
@@ -110,21 +119,42 @@ class VAE(nn.Module):
 
         To be done once, before graphs are trained on; `encode` and `reconstruction_nll` do it themselves.
         """
-        return self.encoder.prepare(batch) if isinstance(self.encoder, Prepares) else batch
+        if isinstance(self.encoder, Prepares):
+            return self.encoder.prepare(batch)
+        return batch if self.columns is None else ordered(batch, self.task.hints.node_order)
 
     def posterior(self, batch: DagBatch) -> Posterior:
         """q(z | G) of every graph of a batch."""
-        return self.posterior_of(self.encoder(batch))
+        return self.posterior_of(self.states(batch))
+
+    def states(self, batch: DagBatch) -> Tensor:
+        """What the encoder, and the reader of columns, know of each graph."""  # batch feature
+        states = self.encoder(batch)
+        return states if self.columns is None else torch.cat([states, self.columns.encode(batch)], 1)
 
     def posterior_of(self, states: Tensor) -> Posterior:
         """q(z | G) of the graphs with these states."""
-        return Posterior(self.mean(states), self.logvar(states))
+        if self.columns is None:
+            return Posterior(self.mean(states), self.logvar(states))
+        of_graph, of_columns = states.split([states.shape[1] - self.columns.width, self.columns.width], 1)
+        mean, logvar = self.columns.mean(of_columns), self.columns.logvar(of_columns)
+        return Posterior(self.mean(of_graph) + mean, self.logvar(of_graph) + logvar)
+
+    def nll(self, latents: Tensor, batch: DagBatch) -> Tensor:
+        """-log p(G | z), columns included, and given the graphs' own conditions where the model has any."""  # batch
+        seen = self.seen(latents, None if self.conditions is None else self.conditions.of(batch))
+        nll = self.decoder.nll(seen, batch)
+        return nll if self.columns is None else nll + self.columns.nll(seen, batch)
+
+    def seen(self, latents: Tensor, conditions: Tensor | None) -> Tensor:
+        """What the decoder sees of latents and conditions."""  # batch latent, batch condition -> batch latent
+        return latents if self.conditions is None or conditions is None else latents + self.conditions(conditions)
 
     def forward(self, batch: DagBatch, noise: Tensor, targets: Tensor | None = None) -> Losses:
         """The losses of each graph at z = mean + noise * deviation; `targets` are numbers for the target head."""
         posterior = self.posterior(batch)
         latents = posterior.moved(noise)
-        return Losses(self.decoder.nll(latents, batch), posterior.kl(), self._heads(latents, batch, targets))
+        return Losses(self.nll(latents, batch), posterior.kl(), self._heads(latents, batch, targets))
 
     def _heads(self, latents: Tensor, batch: DagBatch, targets: Tensor | None) -> Tensor | None:
         """What both heads cost together."""
@@ -136,8 +166,9 @@ class VAE(nn.Module):
     @torch.no_grad()
     def graph_states(self, dags: Sequence[Dag] | DagBatch) -> Tensor:
         """What the encoder knows of each DAG before the bottleneck: the posterior is linear in it."""  # batch feature
-        parts = [self.encoder(part) for part in self._parts(dags)]
-        return torch.cat(parts) if parts else self.mean.weight.new_zeros(0, self.mean.weight.shape[1])
+        parts = [self.states(part) for part in self._parts(dags)]
+        width = self.mean.weight.shape[1] + (0 if self.columns is None else self.columns.width)
+        return torch.cat(parts) if parts else self.mean.weight.new_zeros(0, width)
 
     @torch.no_grad()
     def encode(self, dags: Sequence[Dag] | DagBatch) -> Posterior:
@@ -156,13 +187,16 @@ class VAE(nn.Module):
         copies: int = 1,
         seed: int | None = None,
         valid: bool = False,
+        given: Mapping[str, float] | None = None,
     ) -> list[Dag]:
         """`copies` DAGs for each latent; with `valid`, decisions keep to the task's rules.
+
+        `given` are conditions by name, where the model was trained with any; those that are not given are left open.
 
         Where rules look at whole graphs (`GrowthRules`), graphs that came out invalid are decoded again, some times;
         rules that contradict each other cannot be kept, so `task.valid` has the last word.
         """
-        batch = self.decode_batch(latents, greedy=greedy, copies=copies, seed=seed, valid=valid)
+        batch = self.decode_batch(latents, greedy=greedy, copies=copies, seed=seed, valid=valid, given=given)
         return self.task.unbatch(batch)
 
     @torch.no_grad()
@@ -174,8 +208,9 @@ class VAE(nn.Module):
         copies: int = 1,
         seed: int | None = None,
         valid: bool = False,
+        given: Mapping[str, float] | Tensor | None = None,
     ) -> DagBatch:
-        """As `decode`, but the model's DAGs as tensors."""
+        """As `decode`, but the model's DAGs as tensors; `given` may be a row for each latent (`Conditions.of`)."""
         latents = torch.as_tensor(latents, device=self.device, dtype=self.mean.weight.dtype)
         if latents.dim() != 2 or latents.shape[1] != self.config.latent:
             shape = tuple(latents.shape)
@@ -193,12 +228,23 @@ class VAE(nn.Module):
                 generator.manual_seed(seed)
         if not len(latents):
             return self.task.batch([]).to(self.device)
+        if self.conditions is not None:
+            latents = self.seen(latents, self.conditions.rows(given, len(latents)))
+        elif given is not None:
+            raise DvaeError(NO_CONDITIONS)
         rules = self.task.rules if valid else None
-        batch = self._drawn(latents, Sampling(greedy=greedy, copies=copies, rules=rules, generator=generator))
+        sampling = Sampling(greedy=greedy, copies=copies, rules=rules, generator=generator)
+        batch = self._drawn(latents, sampling)
         if isinstance(rules, GrowthRules):
             again = generator or torch.Generator(self.device).manual_seed(seed or 0)
-            return self._mended(batch, latents.repeat_interleave(copies, 0), rules, again)
-        return batch
+            batch = self._mended(batch, latents.repeat_interleave(copies, 0), rules, again)
+        return batch if self.columns is None else self._with_columns(batch, latents, sampling)
+
+    def _with_columns(self, batch: DagBatch, latents: Tensor, sampling: Sampling) -> DagBatch:
+        assert self.columns is not None
+        size = self.decoder.rows_at_once(self.device)
+        rows = zip(batch.split(size), latents.repeat_interleave(sampling.copies, 0).split(size), strict=True)
+        return DagBatch.cat([self.columns.sample(some, part, sampling) for part, some in rows])
 
     def _drawn(self, latents: Tensor, sampling: Sampling) -> DagBatch:
         size = max(self.decoder.rows_at_once(self.device) // sampling.copies, 64)
@@ -220,18 +266,54 @@ class VAE(nn.Module):
             broken = broken[~valid]
         return DagBatch(types, adjacency, num_nodes)
 
-    def sample(self, count: int, *, seed: int | None = None, greedy: bool = False, valid: bool = False) -> list[Dag]:
-        """DAGs from the prior, moved to where the training data lie."""
-        return self.decode(self.prior(count, seed=seed), greedy=greedy, seed=seed, valid=valid)
+    def sample(
+        self,
+        count: int,
+        *,
+        seed: int | None = None,
+        greedy: bool = False,
+        valid: bool = False,
+        given: Mapping[str, float] | None = None,
+    ) -> list[Dag]:
+        """DAGs from the prior, moved to where the training data lie; `given` are conditions (`decode`)."""
+        latents = self.prior(count, seed=seed, given=given)
+        return self.decode(latents, greedy=greedy, seed=seed, valid=valid, given=given)
 
-    def prior(self, count: int, *, seed: int | None = None) -> Tensor:
-        """Latents z * std + mean with z from N(0, I) and the training data's statistics."""  # count latent
+    def with_conditions(self, dags: Sequence[Dag], given: Mapping[str, float], **how: Any) -> list[Dag]:
+        """What DAGs would be if they met other conditions; `how` is `greedy`, `copies`, `seed` and `valid`.
+
+        Each DAG is encoded, moved as far as latents of the training data move with these conditions, and decoded
+        with them; its other properties stay what they are.
+        """
+        return self.task.unbatch(self.with_conditions_batch(dags, given, **how))
+
+    @torch.no_grad()
+    def with_conditions_batch(self, dags: Sequence[Dag], given: Mapping[str, float], **how: Any) -> DagBatch:
+        """As `with_conditions`, but the model's DAGs as tensors."""
+        if self.conditions is None:
+            raise DvaeError(NO_CONDITIONS)
+        batch = self.task.batch(dags).to(self.device)
+        before, asked = self.conditions.of(batch), self.conditions.row(given)
+        after = torch.where(asked.isnan(), before, asked)
+        latents = self.encode(batch).mean + self.conditions.shift(before, after)
+        return self.decode_batch(latents, given=after, **how)
+
+    def prior(self, count: int, *, seed: int | None = None, given: Mapping[str, float] | None = None) -> Tensor:
+        """Latents z * std + mean with z from N(0, I) and the training data's statistics.
+
+        With conditions, latents of graphs that meet them: drawn from the Gaussian of the training data's latents and
+        conditions together, where the conditions are those given.
+        """  # count latent
         generator = torch.Generator()
         if seed is None:
             generator.seed()
         else:
             generator.manual_seed(seed)
         noise = torch.randn(count, self.config.latent, generator=generator, dtype=self.latent_std.dtype)
+        if given:
+            if self.conditions is None:
+                raise DvaeError(NO_CONDITIONS)
+            return self.conditions.conditional(noise, self.conditions.row(given)).to(self.device)
         return noise.to(self.device) * self.latent_std + self.latent_mean
 
     @torch.no_grad()
@@ -242,7 +324,7 @@ class VAE(nn.Module):
             raise DvaeError(f"{len(dags)} DAGs need as many latents, not {latents.shape[0]}")
         parts, start = [], 0
         for part in self._parts(dags):
-            parts.append(self.decoder.nll(latents[start : start + len(part)], part))
+            parts.append(self.nll(latents[start : start + len(part)], part))
             start += len(part)
         return torch.cat(parts) if parts else latents.new_zeros(0)
 
@@ -252,6 +334,8 @@ class VAE(nn.Module):
         mean = self.encode(batch).mean
         self.latent_mean.copy_(mean.mean(0))
         self.latent_std.copy_(mean.std(0) if len(mean) > 1 else torch.ones_like(self.latent_std))
+        if self.conditions is not None:
+            self.conditions.fit_joint(mean, batch)
 
     def save(self, folder: str | Path) -> None:
         """Writes weights and settings, each file atomically; `dvae.load` reads them."""

@@ -6,9 +6,10 @@ last). A task stands between the two: `batch` wraps and indexes, `unbatch` goes 
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -16,6 +17,7 @@ import torch
 from torch import Tensor
 
 from dvae.dag import (
+    ColumnTensors,
     Dag,
     DagBatch,
     DagSet,
@@ -166,7 +168,15 @@ class Task(ABC):
             problem = self.schema.problem(dag) if self.schema else None
             if problem is not None:
                 raise MisfitError(number, f"does not fit {self.name}: it {problem}")
-        return DagBatch.from_dags(wrapped, self.vocabulary.index_of, self.max_nodes)
+        batch = DagBatch.from_dags(wrapped, self.vocabulary.index_of, self.max_nodes)
+        if self.schema:
+            batch = replace(batch, columns=ColumnTensors.from_dags(wrapped, self.schema, self.max_nodes))
+        if self.schema.properties:
+            names = [one.name for one in self.schema.properties]
+            rows = [[dag.properties.get(name, math.nan) for name in names] for dag in dags]
+            values = torch.tensor(rows, dtype=torch.float64).reshape(len(dags), len(names))
+            batch = replace(batch, properties=values)
+        return batch
 
     def features(self, batch: DagBatch) -> Tensor:
         """Plain features of a model's DAGs, which a latent head predicts: here, types and edges by position.
@@ -177,7 +187,10 @@ class Task(ABC):
 
     def unbatch(self, batch: DagBatch) -> list[Dag]:
         """A model's DAGs as a user sees them."""
-        return [self.unwrap(dag) for dag in batch.to_dags(self.vocabulary.labels)]
+        dags = batch.to_dags(self.vocabulary.labels)
+        if self.schema and batch.columns is not None:
+            dags = batch.columns.onto(dags, self.schema)
+        return [self.unwrap(dag) for dag in dags]
 
     def read(self, path: str | Path) -> list[ScoredDag]:
         """The DAGs of a file, in a format of this task."""

@@ -13,6 +13,7 @@ from dvae.dag import Dag, DagBatch, Dataset, DataSource, Label, Schema, load_dag
 from dvae.dag.lines import line_of
 from dvae.errors import FormatError, MisfitError, TaskError
 from dvae.tasks.base import ModelHints, Task, well_formed
+from dvae.tasks.column_rules import obey_columns
 from dvae.tasks.ends import add_virtual_ends, drop_virtual_ends
 from dvae.tasks.graph_rules import GraphRules
 from dvae.tasks.growth import GraphGrowth
@@ -161,6 +162,8 @@ class GenericTask(Task):
         last = batch.types.gather(1, (batch.num_nodes - 1).clamp(min=0)[:, None])[:, 0]
         framed = (batch.types[:, 0] == START_INDEX) & (last == END_INDEX) & (batch.num_nodes >= smallest)
         valid = framed & well_formed(batch, all_fed=not self.virtual_start, all_used=not self.virtual_end)
+        if self.schema:
+            valid &= obey_columns(batch, self.schema, self.vocabulary)
         if self.graph_rules == GraphRules():
             return valid
         candidates = valid.nonzero().squeeze(1)
@@ -173,7 +176,18 @@ class GenericTask(Task):
         return self.graph_rules.problem(dag) or super().why_invalid(dag)
 
     def keys(self, batch: DagBatch) -> list[Hashable]:
-        """Canonical labellings, one for every distinct graph of the batch."""
+        """Canonical labellings, one for every distinct graph of the batch.
+
+        Where the task has columns they count: categories as they are, numbers as far as the schema tells them apart
+        (`NumberGrid.tolerance`).
+        """
+        if self.schema:
+            known: dict[Dag, Hashable] = {}
+            rounded = [self.schema.rounded(dag) for dag in self.unbatch(batch)]
+            for dag in rounded:
+                if dag not in known:
+                    known[dag] = dag.canonical_key()
+            return [known[dag] for dag in rounded]
         rows = torch.cat([batch.num_nodes[:, None], batch.types, batch.adjacency.flatten(1).long()], 1).cpu()
         distinct, which = rows.unique(dim=0, return_inverse=True)
         first = torch.full((len(distinct),), len(rows)).scatter_reduce(0, which, torch.arange(len(rows)), "amin")

@@ -7,10 +7,13 @@ others gives back 68% without mutations and 92% with them (docs/results/defaults
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
 from dvae.dag import DagBatch
+from dvae.dag.column_tensors import UNKNOWN
 
 TYPE_SHARE = 0.15  # of the inner nodes of a graph whose types are changed
 MIN_NODES = 4  # start, end and two inner nodes: fewer have no edge to change
@@ -40,7 +43,14 @@ def mutated(
     flip = (position[:, None] == source[:, None, None]) & (position == target[:, None, None])
     edges = _tied(batch.adjacency ^ flip, inner, position == last, virtual_start)
     adjacency = torch.where(change[:, None, None], edges, batch.adjacency)
-    return DagBatch(types, adjacency, batch.num_nodes)
+    columns, properties = batch.columns, batch.properties
+    if columns is not None:  # nothing is known of the columns of a node that has another type now
+        same = (types == batch.types)[..., None]
+        columns = replace(columns, node_codes=torch.where(same, columns.node_codes, UNKNOWN))
+    if properties is not None:  # which were those of the graph before
+        kept = (types == batch.types).all(1) & (adjacency == batch.adjacency).flatten(1).all(1)
+        properties = torch.where(kept[:, None], properties, torch.nan)
+    return DagBatch(types, adjacency, batch.num_nodes, columns, properties)
 
 
 def _tied(edges: Tensor, inner: Tensor, end: Tensor, virtual_start: bool) -> Tensor:

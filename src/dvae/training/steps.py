@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import torch
@@ -40,6 +40,8 @@ class Changes:
 
     def graphs(self, vae: VAE, part: DagBatch, generator: torch.Generator) -> DagBatch:
         """The graphs that a step trains on."""
+        if vae.conditions is not None:
+            part = replace(part, properties=vae.conditions.dropped(part, generator))
         if not self.mutations:
             return part
         virtual_start = vae.task.vocabulary.start == START_LABEL

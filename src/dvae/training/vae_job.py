@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,8 @@ class VaeJob(Job):
             self.vae.feature_head.fit(self.data)
         if self.vae.target_head is not None and self.targets is not None:
             self.vae.target_head.fit(self.targets)
+        if self.vae.conditions is not None:
+            self.vae.conditions.fit(self.data)
         self.stepper = self._stepper()
 
     def begin_epoch(self, place: Place) -> None:
@@ -229,6 +232,11 @@ def batch_fingerprint(batch: DagBatch) -> str:
     digest = hashlib.sha256()
     for tensor in (batch.types.to(torch.int16), batch.adjacency, batch.num_nodes.to(torch.int32)):
         digest.update(tensor.cpu().numpy().tobytes())
+    if batch.columns is not None:
+        for field in fields(batch.columns):
+            digest.update(getattr(batch.columns, field.name).cpu().numpy().tobytes())
+    if batch.properties is not None:
+        digest.update(batch.properties.cpu().numpy().tobytes())
     return digest.hexdigest()[:16]
 
 

@@ -40,8 +40,10 @@ def validation_losses(vae: VAE, batch: DagBatch, decodings: int) -> ValidationLo
     kl = float(posterior.kl().double().mean())
     share = None
     if decodings:
-        keys = vae.task.keys(batch.select(slice(0, decodings)))
-        decoded = vae.task.keys(vae.decode_batch(posterior.mean[:decodings], greedy=True))
+        some = batch.select(slice(0, decodings))
+        given = None if vae.conditions is None else vae.conditions.of(some.to(vae.device))
+        keys = vae.task.keys(some)
+        decoded = vae.task.keys(vae.decode_batch(posterior.mean[:decodings], greedy=True, given=given))
         share = sum(one == other for one, other in zip(keys, decoded, strict=True)) / len(keys)
     return ValidationLosses(nll + vae.config.kl_weight * kl, nll, kl, share)
 
