@@ -1,14 +1,13 @@
 """Where a result comes from: versions, machine, commit, command and date, to be stored beside it.
 
 Nothing of the environment is recorded, and passwords inside URLs (`postgresql://user:password@host`) are
-blanked.
+blanked (`passwords`).
 """
 
 from __future__ import annotations
 
 import os
 import platform
-import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -16,7 +15,8 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-_URL_PASSWORD = re.compile(r"(://[^/\s:@]*):[^/\s]*@")
+from dvae.passwords import masked
+
 _GIT_SECONDS = 10
 
 
@@ -82,7 +82,7 @@ def _version(package: str) -> str | None:
 
 def _without_passwords(value: object) -> object:
     if isinstance(value, str):
-        return _URL_PASSWORD.sub(r"\1:***@", value)
+        return masked(value)
     if isinstance(value, Mapping):
         return {key: _without_passwords(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

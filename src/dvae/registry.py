@@ -35,6 +35,10 @@ class Registry(Generic[T]):
         """All names: built-in and registered ones in their order, then those of installed packages."""
         return [*self._own, *sorted(self._points().keys() - self._own.keys())]
 
+    def is_local(self, name: str) -> bool:
+        """Whether `name` was registered in this process, so that no other may know it."""
+        return name in self._own
+
     def get(self, name: str) -> T:
         """The thing called `name`, or at `package.module:name`."""
         if name in self._own:

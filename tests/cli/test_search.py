@@ -102,7 +102,7 @@ def test_a_search_with_a_score_of_the_users(scheme: str, call: Call, run: Path, 
     again = call(*words)  # it is over, and says what it found
     assert again.exit_code == 0
     assert "the best of 12 candidates" in again.stdout
-    done = call("worker", "--storage", storage, "--json")
+    done = call("worker", "--storage", storage, "--score", f"{MINE}:few_edges", "--json")
     assert answer_of(done)["scored"] == 0
 
 

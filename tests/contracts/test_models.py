@@ -11,7 +11,8 @@ import torch
 
 import dvae
 from contracts.model_examples import OWN_DAGS, TASKS, TWO_ORDERS, check_gradients, graphs_of, losses, model, task_of
-from dvae.models import DECODERS, ENCODERS, MODELS, build
+from dvae.dag import DagBatch
+from dvae.models import DECODERS, ENCODERS, MODELS, VAE, build
 from dvae.models.catalogue import part_names
 
 every_model = pytest.mark.parametrize("name", MODELS)
@@ -138,3 +139,29 @@ def test_a_model_can_learn_32_graphs_by_heart(name: str) -> None:
     decoded = vae.decode_batch(vae.encode(batch).mean, greedy=True)
     assert torch.equal(decoded.types, batch.types)
     assert torch.equal(decoded.adjacency, batch.adjacency)
+
+
+@pytest.mark.parametrize("task_name", ["enas6", "own"])
+@every_model
+def test_a_head_has_a_gradient_and_changes_no_other_loss(name: str, task_name: str) -> None:
+    task = task_of(task_name)
+    plain, vae = model(name, task), model(name, task, head="linear")
+    batch = vae.prepare(graphs_of(task))
+    assert vae.feature_head is not None
+    vae.feature_head.fit(batch)
+    noise = torch.zeros(len(batch), 3, dtype=torch.float64)
+    before, after = plain(batch, noise), vae(batch, noise)
+    assert torch.equal(before.nll, after.nll)
+    assert torch.equal(before.kl, after.kl)
+    assert after.heads is not None
+    after.heads.sum().backward()
+    assert any(parameter.grad is not None and parameter.grad.any() for parameter in vae.encoder.parameters())
+    vae.zero_grad()
+    check_gradients(vae.feature_head, lambda: _head_loss(vae, batch, noise))
+
+
+def _head_loss(vae: VAE, batch: DagBatch, noise: torch.Tensor) -> torch.Tensor:
+    heads = vae(batch, noise).heads
+    assert heads is not None
+    total: torch.Tensor = heads.sum()
+    return total

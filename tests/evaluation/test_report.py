@@ -36,7 +36,10 @@ def test_every_number_is_reported_with_its_name(result: Evaluation) -> None:
     assert rows["reconstruction, posterior"] == result.posterior.share
     assert rows["prior uniqueness"] == result.prior.uniqueness
     assert rows["edit distance, greedy"] == result.greedy.closeness.edits
-    assert len(rows) == 12
+    assert result.once is not None
+    assert (result.once.latents, result.once.decodings) == (result.prior.latents * result.prior.decodings, 1)
+    assert rows["prior uniqueness, decoded once"] == result.once.uniqueness
+    assert len(rows) == 13
     assert (result.posterior.encodings, result.posterior.decodings) == (2, 3)
     assert (result.mean.decodings, result.greedy.decodings, result.greedy.mode) == (6, 1, "mean")
     assert (result.test_graphs, result.test_size, result.train_graphs) == (20, 20, 180)

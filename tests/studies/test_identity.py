@@ -169,7 +169,8 @@ def test_a_living_process_keeps_its_study() -> None:
         {"host": "elsewhere", "seen": time.time() + 3600},  # by a clock in the future
     ],
 )
-def test_a_dead_process_blocks_nobody(gone: dict[str, object]) -> None:
+def test_a_dead_process_blocks_nobody(gone: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dvae.studies.presence.WATCH_SECONDS", 0.1)
     ledger = MemoryLedger()
     ledger.describe(PROPOSER, proposer(**gone))
     with Presence(ledger) as presence:

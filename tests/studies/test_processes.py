@@ -133,7 +133,7 @@ def share_and_kill(run: Path, storage: str, tmp_path: Path) -> None:
     arguments = ["search", str(run), "--budget", "200", "--batch", "20", "--strategy", "random", "--workers", "0"]
     arguments += ["--score", "scores:slow_edges", "--heartbeat", "1", "--study", "shared"]
     proposer = started(marks, *arguments, **more)
-    work = ["worker", "--study", "shared", "--wait", "--heartbeat", "1"]
+    work = ["worker", "--study", "shared", "--score", "scores:slow_edges", "--wait", "--heartbeat", "1"]
     workers = [started(marks, *work, **more) for _ in range(4)]
     for victim in workers[:2]:
         begun = f"*-{victim.pid}"  # what it has begun leaves a mark

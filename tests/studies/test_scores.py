@@ -117,7 +117,7 @@ def test_a_score_may_say_which_of_a_round_failed_and_why(vae: VAE) -> None:
     assert {trial.error for trial in study.trials} == {None, "TaskError: odd"}
 
 
-@pytest.mark.parametrize("options", [{"timeout": 5.0}, {"prune": True}])
+@pytest.mark.parametrize("options", [{"timeout": 5.0, "isolate": False}, {"prune": True}])
 def test_what_needs_candidates_one_by_one_gets_them_so(options: dict[str, Any], vae: VAE) -> None:
     score = Rounds()
     dvae.search(vae, TASK, score=score, strategy="random", budget=4, batch=4, **options)

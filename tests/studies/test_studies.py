@@ -201,7 +201,10 @@ def test_a_study_is_resumed_only_as_it_was_begun(scheme: str, vae: VAE, tmp_path
 
 
 @every_storage
-def test_two_searches_of_one_study_are_refused(scheme: str, vae: VAE, tmp_path: Path) -> None:
+def test_two_searches_of_one_study_are_refused(
+    scheme: str, vae: VAE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dvae.studies.presence.WATCH_SECONDS", 0.1)
     storage = f"{scheme}:///{tmp_path / 'study.db'}"
     ledger = open_ledger(storage, "test", create="maximize")
     ledger.describe(PROPOSER, {"host": "elsewhere", "pid": 1, "seen": time.time()})

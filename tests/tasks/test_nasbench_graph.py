@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+import random
 from itertools import product
 from pathlib import Path
 
@@ -109,6 +110,22 @@ class Evil:
         b"\x80\x02cos\nsystem\nX\x04\x00\x00\x00true\x85R.",
         b"no pickle at all",
         b"",
+        b"\x80\x04\x95\xff\xff\xff\xff\xff\xff\xff\x7f",  # a frame of 8 EiB
+        b"r\xff\xff\xff\x7f.",  # a place in the memo that Python's reader makes room for: 2 GB
+        b"\x80\x02]r\xff\xff\xff\x7f.",
+        b"\x8e\xff\xff\xff\xff\xff\xff\xff\x7f.",  # bytes without end
+        b"\x80\x02)" + b"\x85" * 100_000 + b".",  # tuples in tuples
+        b"\x80\x02K\x01" + b"\x85q\x00h\x00\x86" * 40 + b".",  # and ever twice as many
+        b"\x80\x02}(K\x01h\x00u.",
+        b"\x80\x02}q\x00(K\x01h\x00u.",  # a dict in itself
+        b"\x80\x02cnumpy.core.multiarray\nscalar\n}X\x0c\x00\x00\x00__defaults__K\x01\x85sb.",  # changes a function
+        b"\x80\x02cnumpy\ndtype\n}b.",
+        b"\x80\x02L" + b"9" * 100_000 + b"L\n.",
+        b"\x80\x02\x8b\xff\xff\xff\x7f.",  # an integer of 2 GB
+        b"(" * 1_000_000 + b".",
+        b"." * 3,
+        b"\x80\x06}.",
+        b"\x80\x02}(}K\x01u.",  # a dict as a key
     ],
 )
 def test_a_pickle_of_anything_but_numbers_is_refused(
@@ -123,5 +140,39 @@ def test_a_pickle_of_anything_but_numbers_is_refused(
 def test_a_pickle_of_numbers_is_read(tmp_path: Path) -> None:
     (tmp_path / "x.bench").write_bytes(pickle.dumps({7: {"perf": np.float64(0.25), "latency": 1.5}}, protocol=3))
     assert read_table(tmp_path / "x.bench") == {7: {"perf": 0.25, "latency": 1.5}}
+    (tmp_path / "x.bench").write_bytes(b"\x80\x02}r\xff\xff\xff\x7f.")  # nothing, at a far place of the memo
+    assert read_table(tmp_path / "x.bench") == {}
     with pytest.raises(MissingError):
         read_table(tmp_path / "none.bench")
+
+
+@pytest.mark.parametrize("protocol", range(3, 6))
+def test_every_protocol_is_read_as_python_reads_it(protocol: int, tmp_path: Path) -> None:
+    table = {
+        number: {"perf": np.float64(number / 7), "valid_perf": 0.5, "latency": -float(number)} for number in range(300)
+    }
+    (tmp_path / "x.bench").write_bytes(pickle.dumps(table | {70_000: {}, -4: {"perf": 0.0}}, protocol=protocol))
+    assert read_table(tmp_path / "x.bench") == table | {70_000: {}, -4: {"perf": 0.0}}
+
+
+def test_a_table_that_is_cut_or_changed_is_refused_or_read_but_never_more(tmp_path: Path) -> None:
+    whole = pickle.dumps({number: {"perf": np.float64(0.25), "latency": 1.5} for number in range(20)}, protocol=3)
+    chance, path = random.Random(0), tmp_path / "x.bench"
+    for _ in range(2_000):
+        content = bytearray(whole[: chance.randrange(len(whole))] if chance.random() < 0.2 else whole)
+        for _ in range(chance.randint(1, 4)):
+            if content:
+                content[chance.randrange(len(content))] = chance.randrange(256)
+        path.write_bytes(content)
+        try:
+            table = read_table(path)
+        except FormatError:
+            continue
+        assert all(isinstance(value, float) for row in table.values() for value in row.values())
+
+
+def test_a_file_that_is_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dvae.tasks.plain_pickle.MAX_BYTES", 2**20)
+    (tmp_path / "x.bench").write_bytes(bytes(2**20 + 1))
+    with pytest.raises(FormatError, match="more than 1 MiB"):
+        read_table(tmp_path / "x.bench")

@@ -32,6 +32,7 @@ from dvae.cli import (
     worker,
 )
 from dvae.errors import DvaeError
+from dvae.passwords import hide_arguments
 
 BAD_INPUT = 2
 INTERRUPTED = 130  # 128 + the number of SIGINT, as shells have it
@@ -114,6 +115,7 @@ app.command("settings", rich_help_panel=LOOK)(settings.settings)
 
 def main() -> None:
     """The console script."""
+    hide_arguments()
     try:
         app()
     except KeyboardInterrupt:  # before a command began

@@ -29,6 +29,20 @@ Given = Annotated[
 MovedData = Annotated[
     Path | None, typer.Option("--data", metavar="FILE", help="Where the run's data are now, if they have moved.")
 ]
+Timeout = Annotated[
+    float | None, typer.Option("--timeout", min=0.0, metavar="SECONDS", help="Of one score; its process is then ended.")
+]
+Isolate = Annotated[
+    bool | None,
+    typer.Option(
+        "--isolate/--no-isolate",
+        help="Run the score in a process of its own, which it may crash \\[default: if it is yours (--score), or has a "
+        "--timeout].",
+    ),
+]
+Attempts = Annotated[
+    int, typer.Option("--attempts", min=1, metavar="N", help="How often a candidate is tried whose process dies.")
+]
 TaskOfFile = Annotated[
     str | None,
     typer.Option("--task", help="The task of the DAGs, e.g. enas6 or asia; needed for the original .txt files."),

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import shlex
-import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -88,7 +84,12 @@ def search(
     workers: Annotated[
         int, typer.Option(min=0, metavar="N", help="Processes that score; 0: only `dvae worker`s elsewhere.")
     ] = 1,
-    timeout: Annotated[float | None, typer.Option(min=0.0, metavar="SECONDS", help="Of one score.")] = None,
+    timeout: options.Timeout = None,
+    isolate: options.Isolate = None,
+    attempts: options.Attempts = 3,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Take the study from a process that seems to search with it.")
+    ] = False,
     prune: Annotated[bool, typer.Option("--prune", help="Leave candidates that report less than most did.")] = False,
     heartbeat: Annotated[
         int, typer.Option(min=1, metavar="SECONDS", help="Between a worker's signs of life; three missed: dead.")
@@ -112,18 +113,21 @@ def search(
     from dvae.cli import inputs
     from dvae.runs import Run
     from dvae.strategies import STRATEGIES
+    from dvae.studies.placement import prepare
     from dvae.studies.start import NONE, start_of
     from dvae.studies.storage import shown, storage_of
     from dvae.studies.study import as_plain
 
     output.check_outputs(out, draw)
     opened = Run.open(run, data=data)
+    if workers and isolate is not False:
+        prepare(score)
     vae = opened.model(device)
     searched = vae.task if task is None else inputs.get_task(inputs.task_name(task))
     _check_same_space(vae, searched)
     sys.path.insert(0, "")  # a score or a strategy may lie in a file beside which the command is given
     STRATEGIES.get(strategy)
-    scored = _resolved(searched, score)
+    scored = _placed(searched, score, isolate, timeout, workers, attempts)
     url = storage or storage_of(run)
     name = study or _study_name(run, url, searched, score, strategy, seed)
     if known is None and warm is None and _begun_with_nothing(url, name):
@@ -135,31 +139,32 @@ def search(
     )
     output.note(start.words)
     best = start.known.best
-    elsewhere = _workers(url, name, workers, score, timeout, prune, heartbeat) if workers > 1 else None
     try:
-        with elsewhere or contextlib.nullcontext():
-            found = dvae.search(
-                vae,
-                searched,
-                score=scored,
-                budget=budget,
-                strategy=strategy,
-                storage=url,
-                name=name,
-                warm=start.known.told,
-                start=start.dags,
-                batch=batch,
-                initial=initial,
-                seed=seed,
-                minimize=minimize,
-                workers=workers if workers <= 1 else 0,
-                timeout=timeout,
-                prune=prune,
-                heartbeat=heartbeat,
-                seconds=None if minutes is None else 60 * minutes,
-                about={"run": str(run.absolute()), "known_before": best and as_plain(best)},
-                progress=True,
-            )
+        found = dvae.search(
+            vae,
+            searched,
+            score=scored,
+            budget=budget,
+            strategy=strategy,
+            storage=url,
+            name=name,
+            warm=start.known.told,
+            start=start.dags,
+            batch=batch,
+            initial=initial,
+            seed=seed,
+            minimize=minimize,
+            workers=workers,
+            timeout=timeout,
+            prune=prune,
+            heartbeat=heartbeat,
+            seconds=None if minutes is None else 60 * minutes,
+            about={"run": str(run.absolute()), "known_before": best and as_plain(best)},
+            progress=True,
+            isolate=isolate,
+            attempts=attempts,
+            take_over=take_over,
+        )
     except KeyboardInterrupt:
         command = shlex.join(["dvae", *map(shown, sys.argv[1:])])
         output.note(f"Interrupted; all scores are kept. Go on with: {command}")
@@ -174,12 +179,14 @@ def _check_same_space(vae: VAE, task: Task) -> None:
         raise ConfigError(f"the model was trained for {vae.task.name}, whose DAGs are not those of {task.name}")
 
 
-def _resolved(task: Task, score: str | None) -> ResolvedScore:
+def _placed(
+    task: Task, score: str | None, isolate: bool | None, timeout: float | None, workers: int, attempts: int
+) -> ResolvedScore:
     """The score that is searched; that it cannot be had is said before anything begins."""
-    from dvae.studies.scores import resolve_score
+    from dvae.studies.placement import place_score
 
     try:
-        return resolve_score(score, task)
+        return place_score(score, task, isolate=isolate, timeout=timeout, workers=workers, attempts=attempts)
     except TaskError as error:
         raise TaskError(
             f"{error}: name one with --score MODULE:FUNCTION, for example --score mine:score where mine.py has "
@@ -214,27 +221,6 @@ def _begun_with_nothing(url: str, name: str) -> bool:
     warm = study.description.get("warm")
     study.close()
     return warm == 0
-
-
-@contextlib.contextmanager
-def _workers(
-    url: str, name: str, count: int, score: str | None, timeout: float | None, prune: bool, heartbeat: int
-) -> Iterator[None]:
-    """Worker processes, which end with the search."""
-    command = [sys.executable, "-m", "dvae", "worker", "--study", name, "--wait"]
-    command += ["--heartbeat", str(heartbeat)]
-    command += [] if score is None else ["--score", score]
-    command += [] if timeout is None else ["--timeout", str(timeout)]
-    command += ["--prune"] if prune else []
-    environment = {**os.environ, "DVAE_STORAGE": url}  # an address may hold a password, which others see in a command
-    processes = [subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.wait()
 
 
 def _answer(study: Study, task: Task, out: Path | None, draw: Path | None, json: bool) -> None:

@@ -151,7 +151,9 @@ def train(
             check_free(run, "resume it with --resume, or choose another folder")
         base = None if config is None else config_file(config)
         name = _ruled(_ordered(task, order), data, rules)
-        opened = Run.create(run, name, data=data, config=base, start=start, preset=preset, minutes=minutes, **settings)
+        opened = Run.create(
+            run, name, data=data, config=base, start=start, preset=preset, minutes=minutes, device=device, **settings
+        )
         settings = {}
         if opened.chosen is not None:
             output.note(opened.chosen.words())

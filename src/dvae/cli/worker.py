@@ -12,7 +12,7 @@ from dvae.cli import options, output
 from dvae.errors import MissingError, StudyError
 
 if TYPE_CHECKING:
-    from dvae.studies import Score, Study
+    from dvae.studies import Study
 
 WAIT_SECONDS = 0.5
 
@@ -26,14 +26,28 @@ def worker(
     ] = None,
     score: Annotated[
         str | None,
-        typer.Option(metavar="MODULE:FUNCTION", help="Scores a Dag \\[default: the one the search was started with]."),
+        typer.Option(
+            metavar="MODULE:FUNCTION",
+            help="Scores a Dag. A worker imports no module because a database names it \\[default: the task's own "
+            "score, or one that --allow names].",
+        ),
+    ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SCORE",
+            envvar="DVAE_ALLOWED_SCORES",
+            help="A score or a task that a study may name; a final ?* allows any arguments. May be repeated.",
+        ),
     ] = None,
     count: Annotated[int | None, typer.Option(min=1, metavar="N", help="Score at most N candidates.")] = None,
     idle: Annotated[
         float | None, typer.Option(min=0.0, metavar="SECONDS", help="Leave when nothing was waiting for so long.")
     ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for a study that is not there yet.")] = False,
-    timeout: Annotated[float | None, typer.Option(min=0.0, metavar="SECONDS", help="Of one score.")] = None,
+    timeout: options.Timeout = None,
+    isolate: options.Isolate = None,
+    attempts: options.Attempts = 3,
     prune: Annotated[bool, typer.Option("--prune", help="Leave candidates that report less than most did.")] = False,
     heartbeat: Annotated[int, typer.Option(min=1, metavar="SECONDS", help="Between signs of life.")] = 10,
     json: options.Json = False,
@@ -43,11 +57,13 @@ def worker(
     Try: dvae worker --storage postgresql://me@host/studies --study asia-trust-region-0
     """
     from dvae.studies import Work, work_on
+    from dvae.studies.placement import placed_score
+    from dvae.studies.trust import trusted_score
 
     opened = _opened(storage, study, wait, heartbeat)
     sys.path.insert(0, "")  # a score may lie in a file beside which the command is given
-    work = Work(_score(opened, score), timeout, prune, opened.higher_is_better, heartbeat)
-    output.note(f"Working on {opened.name!r} as {work.name}")
+    named, task = trusted_score(opened.name, opened.description, given=score, allowed=allow or ())
+    output.note(f"Working on {opened.name!r}, scored by {named or 'the task itself'}")
 
     def stop(done: int, idle_seconds: float) -> bool:
         if count is not None and done >= count:
@@ -56,26 +72,14 @@ def worker(
             return True
         return idle is not None and idle_seconds > idle
 
-    done = work_on(opened.ledger, work, stop=stop)
+    with placed_score(named, task, isolate=isolate, timeout=timeout, attempts=attempts) as scored:
+        work = Work(scored.function, timeout, prune, opened.higher_is_better, heartbeat)
+        done = work_on(opened.ledger, work, stop=stop)
     opened.close()
     if json:
         output.print_json({"study": opened.name, "worker": work.name, "scored": done})
     else:
         output.note(f"Scored {output.counted(done, 'candidate')}")
-
-
-def _score(opened: Study, given: str | None) -> Score:
-    """The score that was named, else the one the search was started with."""
-    from dvae import tasks
-    from dvae.studies import TaskScore, named_score
-    from dvae.studies.identity import LOCAL
-
-    name = given or opened.description.get("score")
-    if name is None:
-        return TaskScore(tasks.get(str(opened.description["task"])))
-    if name.endswith(LOCAL):
-        raise StudyError(f"the score {name!r} cannot be imported: name one that can be with --score MODULE:FUNCTION")
-    return named_score(name)
 
 
 def _opened(storage: str, name: str | None, wait: bool, heartbeat: int) -> Study:

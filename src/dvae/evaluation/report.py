@@ -31,7 +31,7 @@ COLUMNS = (
     "within 5% of the true one. "
 )
 # How a time budget is divided, cheap parts first: what one does not use, those after it share.
-TIME_SHARES = {"losses": 1, "greedy": 1, "posterior": 3, "mean": 3, "prior": 3}
+TIME_SHARES = {"losses": 1, "greedy": 1, "posterior": 3, "mean": 3, "prior": 3, "once": 2}
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ class Evaluation:
     provenance: Mapping[str, object]
     budget: float | None = None  # seconds that the measuring was given
     own_test: bool = False  # whether the test graphs were given by the caller, not by the data set
+    once: PriorSamples | None = None  # as many graphs as `prior`, each of a latent of its own; not in older files
 
     @property
     def subsampled(self) -> bool:
@@ -74,8 +75,16 @@ class Evaluation:
             f"{COLUMNS if self.greedy.columns else ''}"
             f"Prior: {prior.latents:,} latents z * std + mean of the training set's posterior means "
             f"({prior.statistics}), {prior.decodings} sampled decodings of each, no decoding rules; "
-            f"uniqueness and novelty over the valid ones. "
+            f"uniqueness and novelty over the valid ones. {self._decoded_once()}"
             f"Intervals are 95%, over graphs or latents, not decodings."
+        )
+
+    def _decoded_once(self) -> str:
+        if self.once is None:
+            return ""
+        return (
+            f"Ten decodings of one latent by a decoder that is sure are one graph, so uniqueness is also given for "
+            f"{self.once.latents:,} latents decoded once each. "
         )
 
     def _measured_on(self) -> str:
@@ -116,6 +125,7 @@ class Evaluation:
             *[(name, value) for name, value in columns if value is not None],
             ("prior validity", self.prior.validity),
             ("prior uniqueness", self.prior.uniqueness),
+            *([] if self.once is None else [("prior uniqueness, decoded once", self.once.uniqueness)]),
             ("prior novelty", self.prior.novelty),
             ("negative log-likelihood at the mean", self.nll),
             ("KL divergence", self.kl),
@@ -147,6 +157,7 @@ class Evaluation:
             "data": self.data,
             **{name: getattr(self, name).to_mapping() for name in parts},
             **{name: getattr(self, name) for name in facts},
+            "once": None if self.once is None else self.once.to_mapping(),
             "provenance": dict(self.provenance),
         }
 
@@ -190,6 +201,10 @@ def evaluate(
         vae, train, latents=prior_latents, decodings=prior_decodings, seed=seed, recompute=recompute,
         seconds=clock.seconds_for("prior"), progress=progress,
     )  # fmt: skip
+    once = prior_samples(
+        vae, train, latents=prior_latents * prior_decodings, decodings=1, seed=seed, recompute=recompute,
+        seconds=clock.seconds_for("once"), progress=progress,
+    )  # fmt: skip
     return Evaluation(
         model=vae.config.name,
         task=vae.task.name,
@@ -209,6 +224,7 @@ def evaluate(
         provenance=provenance.record(seed, to_mapping(vae.config)),
         budget=seconds,
         own_test=test is not None,
+        once=once,
     )
 
 

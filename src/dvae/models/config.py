@@ -52,7 +52,7 @@ class ModelConfig(ChosenBySettings):
     feature_width: int = 16  # of learned features
     given_features: tuple[tuple[float, ...], ...] | None = None  # one vector per type, start and end first
     head: Literal["linear", "one-to-one"] | None = None  # how features are read off latents (`dvae.models.heads`)
-    head_weight: float | None = None  # of their loss; None: 1 for a linear head, 0.3 for a one-to-one head
+    head_weight: float | None = None  # of their loss; None: 1 for bits; for other features 0.01, one-to-one 0.1
     targets: tuple[str, ...] | None = None  # numbers known of DAGs that latents must tell too, such as "score"
     target_weight: float | None = None  # of their loss; None: 1
     conditions: tuple[str, ...] | None = None  # properties of DAGs that decoding is given (`dvae.models.conditions`)

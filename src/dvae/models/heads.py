@@ -18,28 +18,32 @@ from dvae.errors import ConfigError
 from dvae.tasks import Task
 
 HeadKind = Literal["linear", "one-to-one"]
-WEIGHTS: dict[HeadKind, float] = {"linear": 1.0, "one-to-one": 0.3}  # measured: docs/results/straight-axes.md
+WEIGHT_OF_BITS = 1.0  # measured: docs/results/straight-axes.md
+WEIGHTS_OF_NUMBERS: dict[HeadKind, float] = {"linear": 0.01, "one-to-one": 0.1}
 TARGET_WEIGHT = 1.0
 FITTED_GRAPHS = 20_000  # that statistics of features are taken of
-FIRST_SCALE = 1.0  # of a one-to-one map
+FIRST_SCALE = 4.0  # of a one-to-one map: a bit is sure where its latent is one unit from the border
 
 
 class FeatureHead(nn.Module):
     """The task's features of a graph, predicted from its latent vector.
 
     Features that are bits cost their cross-entropy; others are standardised and cost half their squared error. Those
-    that never change in the training data cost nothing. One-to-one, a latent predicts one bit, or, where features are
-    no bits, one of their principal components, whitened.
+    that never change in the training data cost nothing. One-to-one, a latent predicts one bit (with too few latents,
+    those that change most have one), or, where features are no bits, one of their principal components, whitened.
     """
 
     kept: Tensor
+    used: Tensor
     center: Tensor
     scale: Tensor
     fitted: Tensor
 
     def __init__(self, task: Task, latent: int, kind: HeadKind, weight: float | None = None) -> None:
         super().__init__()
-        self.task, self.kind, self.weight = task, kind, WEIGHTS[kind] if weight is None else weight
+        self.task, self.kind = task, kind
+        usual = WEIGHT_OF_BITS if task.features_are_bits else WEIGHTS_OF_NUMBERS[kind]
+        self.weight = usual if weight is None else weight
         width = task.features(task.batch([])).shape[1]
         self.register_buffer("fitted", torch.zeros((), dtype=torch.bool))
         self.register_buffer("center", torch.zeros(width))
@@ -65,7 +69,7 @@ class FeatureHead(nn.Module):
         varies = deviation > 1e-9
         if self.task.features_are_bits:
             self.scale.copy_(varies)
-            self._choose_bits(varies)
+            self._choose_bits(deviation)
         else:
             self.center.copy_(values.mean(0))
             self.scale.copy_(torch.where(varies, 1 / deviation, 0))
@@ -86,16 +90,12 @@ class FeatureHead(nn.Module):
             costs = 0.5 * (predicted - truth).square()
         return self.weight * (costs * counts).sum(1)
 
-    def _choose_bits(self, varies: Tensor) -> None:
+    def _choose_bits(self, deviation: Tensor) -> None:
+        """Those that change, and where there are more of them than latents, those that change most."""
         if self.kind == "linear":
             return
-        places = varies.nonzero().squeeze(1)
-        latent = len(self.used)
-        if len(places) > latent:
-            raise ConfigError(
-                f"a one-to-one head needs a latent for every feature that changes: {len(places)} features, "
-                f"{latent} latents; take latent = {len(places)} or head = 'linear'"
-            )
+        count = min(len(self.used), int((deviation > 1e-9).sum()))
+        places = deviation.topk(count).indices.sort().values
         self.kept[: len(places)] = places
         self.used[: len(places)] = 1
 
@@ -143,7 +143,8 @@ class TargetHead(nn.Module):
         """Half the squared errors of standardised numbers, weighted, one number per graph."""  # batch target -> batch
         known = values.isfinite()
         truth = torch.where(known, (values - self.center) / self.scale, 0)
-        return self.weight * (0.5 * (self.map(latents) - truth).square() * known).sum(1)
+        costs: Tensor = 0.5 * (self.map(latents) - truth).square() * known
+        return self.weight * costs.sum(1)
 
     def predict(self, latents: Tensor) -> Tensor:
         """The numbers expected at latents, in their own units."""  # batch latent -> batch target

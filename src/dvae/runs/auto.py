@@ -16,7 +16,7 @@ import torch
 
 from dvae.dag import Dataset
 from dvae.devices import available_device
-from dvae.models import build
+from dvae.models import ModelConfig, build
 from dvae.tasks import Task
 
 MAX_ATTENTION_NODES = 48  # attention over pairs of nodes is fast up to about here
@@ -24,6 +24,7 @@ MIN_STEPS, MAX_STEPS = 2_000, 10_000
 STEPS_PER_DAG = 3
 MIN_EPOCHS = 20
 TIMED_STEPS = 6
+HEAD_SAMPLE = 5_000  # DAGs that are looked at to choose a head
 USED_SHARE = 0.75  # of the time given, for steps as timed here; real ones also choose and mutate graphs, and write
 GENERIC_MODEL = {"name": "pace", "attention_width": 64, "layers": 2, "edge_width": 64, "node_order": "given"}
 
@@ -38,7 +39,7 @@ class AutoSettings:
     def words(self) -> str:
         """What was chosen, for people."""
         short = {key.rpartition(".")[2]: value for key, value in self.settings.items()}
-        shown = ("name", "hidden", "latent", "epochs", "batch_size", "learning_rate", "mutations")
+        shown = ("name", "hidden", "latent", "epochs", "batch_size", "learning_rate", "mutations", "head")
         chosen = ", ".join(f"{name} {short[name]}" for name in shown if name in short)
         if self.seconds is None:
             return f"Preset auto: {chosen}."
@@ -50,7 +51,7 @@ def auto_settings(
     task: Task, data: Dataset, given: Mapping[str, Any], *, minutes: float | None = None, device: str = "auto"
 ) -> AutoSettings:
     """Settings for `data`; those in `given` (by their full names) stay as they are."""
-    count = len(data.train)
+    count, device = len(data.train), available_device(device)
     chosen = _model(task, given) | {
         "training.batch_size": 32 if count < 10_000 else 64 if count < 50_000 else 128,
         "training.schedule": "cosine",
@@ -59,10 +60,12 @@ def auto_settings(
     }
     if task.preset == "auto":
         chosen["training.mutations"] = 0.5 if count < 20_000 else 0.1
-    chosen |= given
+    chosen = {**chosen, **task.recipe(device), **given}
+    if "model.head" not in given:
+        chosen["model.head"] = _head(task, data, int(chosen.get("model.latent", ModelConfig().latent)))
     batch = int(chosen["training.batch_size"])
     per_graph = _seconds_per_graph(task, data, chosen, device)
-    if "training.epochs" not in given:
+    if "training.epochs" not in chosen or (minutes is not None and "training.epochs" not in given):
         chosen["training.epochs"] = _epochs(count, batch, minutes, per_graph)
     if minutes is not None:
         chosen["training.time_budget"] = 60 * minutes
@@ -79,6 +82,15 @@ def _model(task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
     return {"model.hidden": 128 if small else 64, "training.learning_rate": 2e-3}
 
 
+def _head(task: Task, data: Dataset, latent: int) -> str:
+    """One-to-one where there is a latent for every feature that changes, or where components can be taken."""
+    if not task.features_are_bits:
+        return "one-to-one"
+    dags = data.train.dags
+    bits = task.features(task.batch(dags[:: max(1, len(dags) // HEAD_SAMPLE)]))
+    return "one-to-one" if int((bits != bits[:1]).any(0).sum()) <= latent else "linear"
+
+
 def _epochs(count: int, batch: int, minutes: float | None, per_graph: float | None) -> int:
     """As many as the time allows or, without a limit, as have shown to be enough."""
     if minutes is not None and per_graph is not None:
@@ -89,7 +101,7 @@ def _epochs(count: int, batch: int, minutes: float | None, per_graph: float | No
 
 def _seconds_per_graph(task: Task, data: Dataset, chosen: Mapping[str, Any], device: str) -> float | None:
     """Measured on a few steps of a model that is thrown away; not on CUDA, where steps are captured first."""
-    if available_device(device) == "cuda":
+    if device == "cuda":
         return None
     settings = {key.removeprefix("model."): value for key, value in chosen.items() if key.startswith("model.")}
     vae = build(settings.pop("name", "dvae"), task, seed=0, **settings)

@@ -73,6 +73,7 @@ class Run:
         start: str | Path | None = None,
         preset: str | None = None,
         minutes: float | None = None,
+        device: str = "auto",
         adopt: bool = False,
         **settings: Any,
     ) -> Run:
@@ -81,7 +82,7 @@ class Run:
         `data` takes the place of the task's own data: a file, or DAGs, which are kept in the folder. Without a task,
         the DAGs are their own. `settings` are those of the run, its model and its training, by their names
         (`size=1000, hidden=128, epochs=20`). `start` is a run whose weights are the start. `preset` is `auto` (settings
-        that follow from the data, the machine and the `minutes` there are; the default for your own DAGs), `paper` or
+        that follow from the data, the `device` and the `minutes` there are; the default for your own DAGs), `paper` or
         `original`. With `adopt`, the folder may hold the files of a training already.
         """
         folder = Path(folder)
@@ -108,7 +109,7 @@ class Run:
         if config.fingerprint is None and run._uses_file():
             run.config = replace(config, fingerprint=run.dataset.fingerprint)
         if automatic and (preset == AUTO or task.preset == AUTO):
-            run._choose(settings, minutes)
+            run._choose(settings, minutes, device)
         run._write(held if run.config.data == DATA else None)
         return run
 
@@ -279,9 +280,9 @@ class Run:
         if self.folder.is_dir() and not any(self.folder.iterdir()):
             self.folder.rmdir()
 
-    def _choose(self, settings: Mapping[str, Any], minutes: float | None) -> None:
+    def _choose(self, settings: Mapping[str, Any], minutes: float | None, device: str) -> None:
         """Takes the settings of the preset `auto`, but for those that were given."""
-        chosen = auto_settings(self.task, self.dataset, run_settings(settings), minutes=minutes)
+        chosen = auto_settings(self.task, self.dataset, run_settings(settings), minutes=minutes, device=device)
         log.info(chosen.words())
         self.chosen = chosen
         self.config = changed_config(self.config, dict(chosen.settings))

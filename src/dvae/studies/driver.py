@@ -7,6 +7,7 @@ out, those already there are not written twice, those scored are not scored agai
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -16,20 +17,24 @@ from typing import Any
 from dvae import provenance
 from dvae.config import check
 from dvae.dag import Dag, ScoredDag
+from dvae.errors import DvaeError, StudyError
 from dvae.models import VAE
 from dvae.progress import Progress, progress_bar
 from dvae.strategies.archive import Archive
 from dvae.strategies.random import RandomSearch
 from dvae.strategies.registry import DEFAULT, STRATEGIES
 from dvae.studies.identity import check_same, current, fingerprint, model_fingerprint
+from dvae.studies.isolated import ATTEMPTS, AbandonedError
 from dvae.studies.known import known_scores
 from dvae.studies.ledger import Direction, Ledger, MemoryLedger, Trial
+from dvae.studies.placement import placed_score
 from dvae.studies.presence import Presence
-from dvae.studies.scores import ResolvedScore, resolve_score
+from dvae.studies.reading import about_from, round_from
+from dvae.studies.scores import ResolvedScore
 from dvae.studies.scoring import MAX_SCORE, Score
 from dvae.studies.storage import open_ledger
 from dvae.studies.study import ABOUT, ENDED, STATE, Study, as_plain, best_of
-from dvae.studies.worker import HEARTBEAT_SECONDS, POLL_SECONDS, Work, work_once, work_round
+from dvae.studies.worker import HEARTBEAT_SECONDS, POLL_SECONDS, Work, released_if_interrupted, work_once, work_round
 from dvae.tasks import Task
 
 OnRound = Callable[[Study], object]
@@ -81,6 +86,9 @@ def search(
     on_round: OnRound | None = None,
     about: dict[str, Any] | None = None,
     progress: bool | None = False,
+    isolate: bool | None = None,
+    attempts: int = ATTEMPTS,
+    take_over: bool = False,
 ) -> Study:
     """Searches the space of `vae` for DAGs that `score` well; where none is given, the task scores.
 
@@ -89,21 +97,33 @@ def search(
     postgresql://...) the search can be killed at any moment: called again, it goes on. `warm` holds DAGs whose scores
     are known; those of `start` are scored first. `workers` threads score; 0 leaves scoring to `dvae worker`
     processes, here or on other machines. No round begins after `seconds`. `on_round(study)` is called after each
-    round and ends the search by returning True.
+    round and ends the search by returning True. `isolate` says whether the score runs in processes of its own (None:
+    if it is named or has a timeout); where one dies, its candidate has so many `attempts`. `take_over` takes the study
+    from a process that seems to search with it.
     """
     task = vae.task if task is None else task
-    scored = resolve_score(score, task)
-    strategy_name, _ = STRATEGIES.resolve(strategy)
-    config = SearchConfig(strategy_name, budget, batch, initial, seed, minimize)
-    work = Work(scored.function, timeout, prune, not minimize, heartbeat)
-    begun = Search(vae, task, config, strategy, _scored(warm), start, {**(about or {}), "score": scored.name})
-    if storage is None:
-        ledger: Ledger = MemoryLedger(name)
-    elif isinstance(storage, str):
-        ledger = open_ledger(storage, name, create=config.direction, heartbeat=heartbeat)
-    else:
-        ledger = storage
-    return begun.run(ledger, work, workers=workers, seconds=seconds, on_round=on_round, progress=progress)
+    check(attempts >= 1, f"a candidate has at least one attempt, not {attempts}")
+    with placed_score(score, task, isolate=isolate, timeout=timeout, workers=workers, attempts=attempts) as scored:
+        strategy_name, _ = STRATEGIES.resolve(strategy)
+        config = SearchConfig(strategy_name, budget, batch, initial, seed, minimize)
+        work = Work(scored.function, timeout, prune, not minimize, heartbeat)
+        begun = Search(vae, task, config, strategy, _scored(warm), start, {**(about or {}), "score": scored.name})
+        if storage is None:
+            ledger: Ledger = MemoryLedger(name)
+        elif isinstance(storage, str):
+            ledger = open_ledger(storage, name, create=config.direction, heartbeat=heartbeat)
+        else:
+            ledger = storage
+        try:
+            with released_if_interrupted(ledger, work):
+                return begun.run(
+                    ledger, work, workers=workers, seconds=seconds, on_round=on_round, progress=progress,
+                    take_over=take_over,
+                )  # fmt: skip
+        except BaseException:
+            if ledger is not storage:  # nobody else can close it
+                ledger.close()
+            raise
 
 
 class Search:
@@ -148,15 +168,17 @@ class Search:
         seconds: float | None = None,
         on_round: OnRound | None = None,
         progress: bool | None = False,
+        take_over: bool = False,
     ) -> Study:
         """Goes round by round until the budget or the time is spent, or nothing new is found."""
         study, begun = Study(ledger), time.monotonic()
-        with Presence(ledger) as presence, progress_bar("search", self.config.budget, "evaluations", progress) as bar:
+        present = Presence(ledger, take_over=take_over)
+        with present as presence, progress_bar("search", self.config.budget, "evaluations", progress) as bar:
             self._describe(ledger)
             bar.skip(sum(trial.finished for trial in ledger.trials()))
             number = self._restore(ledger)
             while seconds is None or time.monotonic() - begun < seconds:
-                self._ask(ledger, number)
+                self._ask(ledger, number, presence)
                 self._score(ledger, number, work, workers, bar)
                 presence.check()
                 trials = ledger.trials()
@@ -175,20 +197,24 @@ class Search:
         """Writes down what is searched, or makes sure that it is what was begun."""
         before = ledger.description().get(ABOUT)
         if before is not None:
-            check_same(ledger.name, current(before), self.about)
+            check_same(ledger.name, current(about_from(before, ledger.name)), self.about)
         ledger.describe(ABOUT, self.about)
         ledger.describe(ENDED, False)
 
     def _restore(self, ledger: Ledger) -> int:
         """Brings the strategy to where it was before the newest round; the number of that round."""
         known = ledger.description().get(STATE, {"round": 0, "strategy": None})
-        number = int(known["round"])
-        self._tell(self.warm)
         trials = ledger.trials()
+        number = round_from(known, len(trials), ledger.name)
+        self._tell(self.warm)
         for earlier in range(number):
             self._tell(map(_evaluation, _of_round(trials, earlier)))
         if known["strategy"] is not None:
-            self.strategy.restore(known["strategy"])
+            try:
+                self.strategy.restore(known["strategy"])
+            except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+                problem = f"{type(error).__name__}: {error}"
+                raise StudyError(f"the study {ledger.name!r} holds no state of its strategy ({problem})") from None
         return number
 
     def _tell(self, evaluations: Iterable[ScoredDag]) -> None:
@@ -197,7 +223,7 @@ class Search:
         self.strategy.tell(told)
         self.archive.add(told)  # where a strategy from outside did not
 
-    def _ask(self, ledger: Ledger, number: int) -> None:
+    def _ask(self, ledger: Ledger, number: int, presence: Presence) -> None:
         """Writes the candidates of a round down, but those that an interrupted search had written."""
         trials = ledger.trials()
         there = _of_round(trials, number)
@@ -208,6 +234,7 @@ class Search:
         fresh = [dag for dag, key in zip(wanted, self.task.keys_of(wanted), strict=True) if key not in known]
         taken = {trial.place for trial in there}
         places = (place for place in range(len(wanted)) if place not in taken)
+        presence.check()  # asking may have taken long, and another the study meanwhile
         for place, dag in zip(places, fresh, strict=False):
             ledger.propose(dag, {"round": number, "place": place})
 
@@ -248,8 +275,9 @@ def _of_round(trials: list[Trial], number: int) -> list[Trial]:
 
 
 def _until_none(ledger: Ledger, work: Work) -> None:
-    while work_once(ledger, work) is not None:
-        pass
+    with contextlib.suppress(AbandonedError, DvaeError):  # its candidate waits again, at once or when it is missed
+        while work_once(ledger, work) is not None:
+            pass
 
 
 def _evaluation(trial: Trial) -> ScoredDag:

@@ -19,6 +19,7 @@ Direction = Literal["maximize", "minimize"]
 State = Literal["waiting", "running", "complete", "failed", "pruned"]
 STATES: tuple[State, ...] = get_args(State)
 FINISHED = ("complete", "failed", "pruned")
+LOST = "lost"  # the attribute of a trial that counts its dead workers
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Trial:
     attributes: Mapping[str, Any] = field(default_factory=dict)  # round, place, worker, seconds, ...
 
     def __post_init__(self) -> None:
-        check(self.state in STATES, f"a trial is {', '.join(STATES)}, not {self.state!r}")
+        check(self.state in STATES, f"a trial is {', '.join(STATES)}, not {self.state!r:.40}")
         check((self.score is not None) == (self.state == "complete"), "a trial has a score exactly when complete")
 
     @property
@@ -45,6 +46,11 @@ class Trial:
     def round(self) -> int:
         """The round of the search it was proposed in."""
         return int(self.attributes.get("round", 0))
+
+    @property
+    def lost(self) -> int:
+        """How many workers had begun with it and were not heard of again."""
+        return int(self.attributes.get(LOST, 0))
 
     @property
     def place(self) -> int:
@@ -115,7 +121,7 @@ class Ledger(Protocol):
         ...
 
     def reclaim(self) -> list[int]:
-        """Sets trials waiting again whose workers have died, and returns their numbers."""
+        """Sets trials waiting again whose workers have died, counts that (`LOST`), and returns their numbers."""
         ...
 
     def trials(self) -> list[Trial]:

@@ -8,6 +8,7 @@ trial and is recorded once.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import time
@@ -18,16 +19,20 @@ from typing import Any, TypeVar
 
 from dvae import extras
 from dvae.dag import Dag
-from dvae.dag.jsonl import format_line, parse_line
+from dvae.dag.jsonl import format_line
 from dvae.errors import MissingError, StudyError
-from dvae.studies.ledger import Direction, Ledger, Outcome, State, Trial
+from dvae.passwords import scrubbed
+from dvae.studies.ledger import LOST, Direction, Ledger, Outcome, State, Trial
+from dvae.studies.reading import dag_from, plain_value, trial_from
 from dvae.studies.storage import SQLITE, shown
 from dvae.studies.worker import HEARTBEAT_SECONDS, MISSED_HEARTBEATS
 
 SQLITE_PATIENCE = 60.0  # seconds to wait for another process's transaction
-ATTEMPTS = 8  # of a transaction that met another
+ATTEMPTS = 8  # of a transaction that met another: 6 s on average
+SERVER_ATTEMPTS = 10  # where a server may be about to come back: 25 s
 OPENINGS = 5  # of a storage that another process opens at the same moment
 DAG, ERROR = "dag", "error"
+MAX_REASON = 300  # characters of somebody else's error
 
 T = TypeVar("T")
 
@@ -39,6 +44,7 @@ class OptunaLedger(Ledger):
         self, url: str, name: str, *, create: Direction | None = None, heartbeat: int = HEARTBEAT_SECONDS
     ) -> None:
         self.url, self.name, self.heartbeat = url, name, heartbeat
+        self._attempts = ATTEMPTS if url.startswith(SQLITE) else SERVER_ATTEMPTS
         self._storage, self._engine = _open(url, heartbeat, create is not None)
         self._study = self._study_id(create)
         self._ids: dict[int, int] = {}  # Optuna's own number of each trial
@@ -67,7 +73,7 @@ class OptunaLedger(Ledger):
                 # SQLite's transactions hold the whole file (`_one_at_a_time`), others this row.
                 connection.execute(select(studies).where(studies.c.study_id == self._study).with_for_update())
                 row = connection.execute(select(notes.c.value_json).where(here)).first()
-                before = None if row is None else json.loads(row[0])
+                before = None if row is None else plain_value(row[0], f"{shown(self.url)}, {key}")
                 if free(before):
                     values = {"value_json": json.dumps(value)}
                     known = {"study_id": self._study, "key": key}
@@ -76,9 +82,9 @@ class OptunaLedger(Ledger):
                 return before
 
         try:
-            return _again(attempt, ATTEMPTS, exc.OperationalError)
+            return _again(attempt, self._attempts, exc.OperationalError)
         except exc.SQLAlchemyError as error:
-            raise StudyError(f"{shown(self.url)} does not answer: {_first_line(error)}") from None
+            raise StudyError(f"{shown(self.url)} does not answer: {_first_line(error, self.url)}") from None
 
     def propose(self, dag: Dag, attributes: Mapping[str, Any]) -> int:
         from optuna.trial import TrialState, create_trial
@@ -95,6 +101,8 @@ class OptunaLedger(Ledger):
         from optuna.trial import TrialState
 
         for waiting in self._frozen((TrialState.WAITING,)):
+            if DAG not in waiting.user_attrs:
+                continue  # somebody else's
             trial_id = self._ids[waiting.number]
             # The heartbeat comes first: a trial that runs without one would look like a dead worker's.
             self._patiently(self._storage.record_heartbeat, trial_id)
@@ -134,10 +142,19 @@ class OptunaLedger(Ledger):
         self._set_waiting(self._id(number))
 
     def reclaim(self) -> list[int]:
+        from optuna.exceptions import UpdateFinishedTrialError
+
         # Optuna's public function of the kind, `fail_stale_trials`, ends them; a test watches over this private one.
         stale = self._patiently(self._storage._get_stale_trial_ids, self._study)
-        reclaimed = [trial_id for trial_id in stale if self._set_waiting(trial_id)]
-        return [int(self._storage.get_trial_number_from_id(trial_id)) for trial_id in reclaimed]
+        reclaimed = []
+        for trial_id in stale:
+            known = self._patiently(self._storage.get_trial, trial_id)
+            self._ids[known.number] = trial_id
+            with contextlib.suppress(UpdateFinishedTrialError):
+                self._attribute(known.number, LOST, int(known.user_attrs.get(LOST, 0)) + 1)
+            if self._set_waiting(trial_id):
+                reclaimed.append(int(known.number))
+        return reclaimed
 
     def _set_waiting(self, trial_id: int) -> bool:
         from optuna.exceptions import UpdateFinishedTrialError
@@ -158,10 +175,11 @@ class OptunaLedger(Ledger):
     def _trial(self, frozen: Any, state: State) -> Trial:
         noted = dict(frozen.user_attrs)
         text, error = noted.pop(DAG), noted.pop(ERROR, None)
+        where = f"{shown(self.url)}, trial {frozen.number!r:.40}"
         if frozen.number not in self._dags:
-            self._dags[frozen.number] = parse_line(text, f"{shown(self.url)}, trial {frozen.number}").dag
-        score = float(frozen.values[0]) if state == "complete" else None
-        return Trial(frozen.number, self._dags[frozen.number], score, state, error, noted)
+            self._dags[frozen.number] = dag_from(text, where)
+        score = frozen.values[0] if state == "complete" and frozen.values else None
+        return trial_from(frozen.number, self._dags[frozen.number], score, state, error, noted, where)
 
     def _frozen(self, states: tuple[Any, ...] | None = None) -> list[Any]:
         found: list[Any] = self._patiently(self._storage.get_all_trials, self._study, False, states)
@@ -187,14 +205,14 @@ class OptunaLedger(Ledger):
             except DuplicatedStudyError:
                 pass
         try:
-            return int(self._patiently(self._storage.get_study_id_from_name, self.name))
+            return int(self._patiently(self._storage.get_study_id_from_name, self.name, signals=(KeyError,)))
         except KeyError:
             known = ", ".join(sorted(study_names(self.url))) or "none"
             raise StudyError(f"{shown(self.url)} holds no study {self.name!r} (it holds: {known})") from None
 
-    def _patiently(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Does `work`, again if its transaction met another's."""
-        from optuna.exceptions import StorageInternalError
+    def _patiently(self, work: Callable[..., T], *arguments: Any, signals: tuple[type[Exception], ...] = ()) -> T:
+        """Does `work`, again if its transaction met another's; `signals` are answers, not mishaps."""
+        from optuna.exceptions import DuplicatedStudyError, StorageInternalError, UpdateFinishedTrialError
 
         def attempt() -> T:
             try:
@@ -204,18 +222,29 @@ class OptunaLedger(Ledger):
                 raise
 
         try:
-            return _again(attempt, ATTEMPTS, StorageInternalError)
+            return _again(attempt, self._attempts, StorageInternalError)
         except StorageInternalError as error:
-            raise StudyError(f"{shown(self.url)} does not answer: {_first_line(error)}") from None
+            raise StudyError(f"{shown(self.url)} does not answer: {_first_line(error, self.url)}") from None
+        except Exception as error:  # what Optuna makes of a database that is damaged
+            if isinstance(error, (DuplicatedStudyError, UpdateFinishedTrialError, *signals)):
+                raise
+            raise _damaged(error, self.url) from None
 
 
 def study_names(url: str) -> list[str]:
     """The studies of a storage, in the order they were begun."""
     storage, engine = _open(url, HEARTBEAT_SECONDS, create=False)
-    names = [study.study_name for study in storage.get_all_studies()]  # in the order they were created
-    storage.remove_session()
-    engine.dispose()
-    return names
+    try:
+        return [str(study.study_name) for study in storage.get_all_studies()]  # in the order they were created
+    except Exception as error:  # as above
+        raise _damaged(error, url) from None
+    finally:
+        storage.remove_session()
+        engine.dispose()
+
+
+def _damaged(error: Exception, url: str) -> StudyError:
+    return StudyError(f"{shown(url)} cannot be read: {type(error).__name__}: {_first_line(error, url)}")
 
 
 def _open(url: str, heartbeat: int, create: bool) -> tuple[Any, Any]:
@@ -239,6 +268,7 @@ def _open(url: str, heartbeat: int, create: bool) -> tuple[Any, Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # heartbeats, since 2021
             # Whoever opens it writes a version into empty tables; of two at the same moment, either may fail.
+            is_file = url.startswith("sqlite:")
             storage = _again(
                 lambda: optuna.storages.RDBStorage(
                     url,
@@ -247,19 +277,22 @@ def _open(url: str, heartbeat: int, create: bool) -> tuple[Any, Any]:
                     grace_period=heartbeat * MISSED_HEARTBEATS,
                     skip_table_creation=not create,  # two that create them at the same moment would both fail
                 ),
-                OPENINGS,
+                OPENINGS if is_file else SERVER_ATTEMPTS,
                 sqlalchemy.exc.IntegrityError,
                 sqlalchemy.exc.ProgrammingError,
+                *(() if is_file else (sqlalchemy.exc.OperationalError, optuna.exceptions.StorageInternalError)),
             )
         if url.startswith("sqlite:"):
             _one_at_a_time(storage.engine)
         return optuna.storages.get_storage(storage), storage.engine  # finished trials are read once
     except ImportError as error:
-        raise MissingError(f"this storage needs a driver that is not installed ({error})") from None
-    except optuna.exceptions.StorageInternalError:
+        raise MissingError(f"this storage needs a driver that is not installed ({scrubbed(str(error), url)})") from None
+    except optuna.exceptions.StorageInternalError as error:
+        if isinstance(error.__cause__, sqlalchemy.exc.OperationalError) and not url.startswith("sqlite:"):
+            raise StudyError(f"{shown(url)} cannot be opened: {_first_line(error, url)}") from None
         raise StudyError(f"{shown(url)} holds no studies") from None
-    except (sqlalchemy.exc.SQLAlchemyError, ValueError) as error:
-        raise StudyError(f"{shown(url)} cannot be opened: {_first_line(error)}") from None
+    except Exception as error:  # Optuna raises what it meets, whatever a file holds
+        raise StudyError(f"{shown(url)} cannot be opened: {_first_line(error, url)}") from None
 
 
 def _again(work: Callable[[], T], attempts: int, *errors: type[Exception]) -> T:
@@ -290,6 +323,7 @@ def _one_at_a_time(engine: Any) -> None:
     event.listen(engine, "begin", begun)
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: Exception, url: str) -> str:
     cause = error.__cause__ or error
-    return str(cause).splitlines()[0] if str(cause) else type(cause).__name__
+    lines = scrubbed(str(cause), url).splitlines()
+    return lines[0][:MAX_REASON] if lines else type(cause).__name__

@@ -13,6 +13,7 @@ from dvae.dag import Dag
 from dvae.errors import ConfigError, DvaeError, MissingError, StudyError
 from dvae.registry import Registry
 from dvae.studies.identity import score_name
+from dvae.studies.isolated import IsolatedScore
 from dvae.studies.scoring import Score
 from dvae.tasks import Task
 
@@ -44,18 +45,18 @@ class ResolvedScore(NamedTuple):
     """A score and the name that is part of a study's identity; None is the task's own."""
 
     name: str | None
-    function: Score
+    function: Score | IsolatedScore
 
 
-def resolve_score(score: Any, task: Task) -> ResolvedScore:
+def resolve_score(score: Any, task: Task | None) -> ResolvedScore:
     """A score from None (the task's own), from a name, or from a function or an object."""
     if isinstance(score, ResolvedScore):
         return score
-    if score is None or score == task.score:
-        task.scores([])  # a task without scores says so before anything begins
-        return ResolvedScore(None, TaskScore(task))
     if isinstance(score, str):
         return ResolvedScore(score, named_score(score))
+    if task is not None and (score is None or score == task.score):
+        task.scores([])  # a task without scores says so before anything begins
+        return ResolvedScore(None, TaskScore(task))
     return ResolvedScore(score_name(score), _score(score_name(score), score))
 
 

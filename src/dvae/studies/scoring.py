@@ -28,11 +28,14 @@ TOO_EARLY = 1 / 3  # of the steps
 
 
 def outcome_of(score: Score, dag: Dag, report: Report, timeout: float | None = None) -> Outcome:
-    """What `score` says of `dag`; with a `timeout` (seconds) it is left alone after that, and counts as failed."""
+    """What `score` says of `dag`; with a `timeout` (seconds) it is left alone after that, and counts as failed.
+
+    This is for scores in this process. `IsolatedScore` ends those that take too long.
+    """
     if timeout is None:
         return _scored(score, dag, report)
     found: list[Outcome] = []
-    # Nothing can stop a thread: one that never ends costs a core until the process does. Workers are processes.
+    # Nothing can stop a thread: one that never ends costs a core until the process does.
     thread = threading.Thread(target=lambda: found.append(_scored(score, dag, report)), daemon=True)
     thread.start()
     thread.join(timeout)
@@ -43,7 +46,7 @@ def outcomes_of(score: Any, dags: Sequence[Dag]) -> list[Outcome] | None:
     """What `score.many` says of `dags`; None where it fails as a whole, and each must be asked for by itself."""
     try:
         values = list(score.many(dags))
-    except Exception:  # one bad DAG must not cost the others their scores
+    except (Exception, SystemExit):  # one bad DAG must not cost the others their scores
         return None
     return [outcome_from(value) for value in values] if len(values) == len(dags) else None
 
@@ -52,7 +55,9 @@ def outcome_from(value: Any) -> Outcome:
     """What a score returned, as an outcome: a finite number, or why it is none."""
     if isinstance(value, PrunedError):
         return Outcome(error=str(value) or "pruned", pruned=True)
-    if isinstance(value, Exception):
+    if isinstance(value, SystemExit):
+        return Outcome(error=f"the score called sys.exit({'' if value.code is None else reprlib.repr(value.code)})")
+    if isinstance(value, BaseException):
         return Outcome(error=f"{type(value).__name__}: {value}")
     try:
         number = float(value)
@@ -68,7 +73,7 @@ def outcome_from(value: Any) -> Outcome:
 def _scored(score: Score, dag: Dag, report: Report) -> Outcome:
     try:
         return outcome_from(score(dag, report) if takes_report(score) else score(dag))
-    except Exception as error:  # whatever a user's function raises is the trial's fate, not the search's
+    except (Exception, SystemExit) as error:  # whatever a user's function raises is the trial's fate, not the search's
         return outcome_from(error)
 
 

@@ -14,13 +14,15 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dvae.dag import Dag
-from dvae.dag.jsonl import format_line, parse_line
+from dvae.dag.jsonl import format_line
 from dvae.errors import MissingError, StudyError
-from dvae.studies.ledger import FINISHED, Direction, Ledger, Outcome, Trial
+from dvae.studies.ledger import FINISHED, LOST, Direction, Ledger, Outcome, Trial
+from dvae.studies.reading import dag_from, plain_value, trial_from
 from dvae.studies.worker import HEARTBEAT_SECONDS, MISSED_HEARTBEATS
 
 APPLICATION = 0x64766165  # "dvae", in the header of our files
@@ -34,6 +36,8 @@ TABLES = (
     "error TEXT, attributes TEXT NOT NULL, seen REAL, patience REAL, PRIMARY KEY (study, number))",
     "CREATE TABLE reports (study INTEGER, number INTEGER, step INTEGER, value REAL, PRIMARY KEY (study, number, step))",
 )
+NAMES = ("studies", "notes", "trials", "reports")
+MAX_VALUE_BYTES = 256 * 2**20  # of one text in a file
 SELECT = "SELECT number, dag, score, state, error, attributes FROM trials"
 OF_TRIAL = "WHERE study = ? AND number = ?"
 
@@ -50,8 +54,8 @@ def is_ledger_file(path: Path) -> bool:
 
 def study_names(path: Path) -> list[str]:
     """The studies of a file, in the order they were begun."""
-    with closing(_connect(path, create=False)) as connection:
-        return [name for (name,) in connection.execute("SELECT name FROM studies ORDER BY rowid")]
+    with _said(path), closing(_connect(path, create=False)) as connection:
+        return [str(name) for (name,) in connection.execute("SELECT name FROM studies ORDER BY rowid")]
 
 
 class SqliteLedger(Ledger):
@@ -76,13 +80,13 @@ class SqliteLedger(Ledger):
 
     def description(self) -> dict[str, Any]:
         rows = self._rows("SELECT key, value FROM notes WHERE study = ?", self._study)
-        return {key: json.loads(value) for key, value in rows}
+        return {str(key): plain_value(value, f"{self.path}, {key!s:.40}") for key, value in rows}
 
     def claim(self, key: str, value: Any, free: Callable[[Any], bool]) -> Any:
         with self._transaction() as connection:
             row = connection.execute("SELECT value FROM notes WHERE study = ? AND key = ?", (self._study, key))
             found = row.fetchone()
-            before = None if found is None else json.loads(found[0])
+            before = None if found is None else plain_value(found[0], f"{self.path}, {key}")
             if free(before):
                 self._write_note(connection, key, value)
             return before
@@ -105,13 +109,14 @@ class SqliteLedger(Ledger):
             ).fetchone()
             if row is None:
                 return None
-            number, dag, score, _, error, attributes = row
-            noted = json.dumps({**json.loads(attributes), "worker": worker})
+            number, dag, _, _, error, attributes = row
+            taken = self._trial((number, dag, None, "running", error, attributes))
+            noted = json.dumps({**taken.attributes, "worker": worker})
             connection.execute(
                 f"UPDATE trials SET state = 'running', attributes = ?, seen = ?, patience = ? {OF_TRIAL}",
                 (noted, time.time(), self.patience, self._study, number),
             )
-        return self._trial((number, dag, score, "running", error, noted))
+        return replace(taken, attributes={**taken.attributes, "worker": worker})
 
     def alive(self, number: int) -> None:
         with self._transaction() as connection:
@@ -131,17 +136,20 @@ class SqliteLedger(Ledger):
         )
         found: dict[int, dict[int, float]] = {}
         for number, step, value in rows:
-            found.setdefault(number, {})[step] = value
+            if isinstance(step, int) and isinstance(value, float):  # NaN comes back as None
+                found.setdefault(number, {})[step] = value
         return list(found.values())
 
     def finish(self, number: int, outcome: Outcome, attributes: Mapping[str, Any]) -> bool:
         with self._transaction() as connection:
-            state, noted = connection.execute(
+            row = connection.execute(
                 f"SELECT state, attributes FROM trials {OF_TRIAL}", (self._study, number)
             ).fetchone()
-            if state in FINISHED:
+            if row is None:
+                raise StudyError(f"{self.path} holds no trial {number} of {self.name!r} any more")
+            if row[0] in FINISHED:
                 return False
-            noted = json.dumps({**json.loads(noted), **attributes})
+            noted = json.dumps({**self._noted(number, row[1]), **attributes})
             connection.execute(
                 f"UPDATE trials SET state = ?, score = ?, error = ?, attributes = ? {OF_TRIAL}",
                 (outcome.state, outcome.score, outcome.error, noted, self._study, number),
@@ -161,9 +169,15 @@ class SqliteLedger(Ledger):
             return []
         with self._transaction() as connection:
             rows = connection.execute(
-                f"UPDATE trials SET state = 'waiting' WHERE {silent} RETURNING number", (self._study, time.time())
+                f"SELECT number, attributes FROM trials WHERE {silent} ORDER BY number", (self._study, time.time())
             ).fetchall()
-        return sorted(number for (number,) in rows)
+            for number, noted in rows:
+                known = self._noted(number, noted)
+                counted = json.dumps({**known, LOST: _count(known.get(LOST, 0)) + 1})
+                connection.execute(
+                    f"UPDATE trials SET state = 'waiting', attributes = ? {OF_TRIAL}", (counted, self._study, number)
+                )
+        return [number for number, _ in rows]
 
     def trials(self) -> list[Trial]:
         with self._lock:
@@ -178,8 +192,15 @@ class SqliteLedger(Ledger):
 
     def _trial(self, row: tuple[Any, ...]) -> Trial:
         number, text, score, state, error, attributes = row
-        dag = parse_line(text, f"{self.path}, trial {number}").dag
-        return Trial(number, dag, score, state, error, json.loads(attributes))
+        where = f"{self.path}, trial {number!r:.40}"
+        return trial_from(number, dag_from(text, where), score, state, error, self._noted(number, attributes), where)
+
+    def _noted(self, number: Any, attributes: Any) -> dict[str, Any]:
+        where = f"{self.path}, trial {number!r:.40}"
+        noted = plain_value(attributes, where)
+        if not isinstance(noted, dict):
+            raise StudyError(f"{where}: its attributes are not a table")
+        return noted
 
     def _write_note(self, connection: sqlite3.Connection, key: str, value: Any) -> None:
         connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?, ?)", (self._study, key, json.dumps(value)))
@@ -192,6 +213,8 @@ class SqliteLedger(Ledger):
         if not rows:
             known = ", ".join(study_names(self.path)) or "none"
             raise StudyError(f"{self.path} holds no study {self.name!r} (it holds: {known})")
+        if not isinstance(rows[0][0], int):
+            raise StudyError(f"{self.path} is damaged: the study {self.name!r} has no number")
         return int(rows[0][0])
 
     def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -227,13 +250,19 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     def known() -> bool:
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if tables and application != APPLICATION:
+        parts = connection.execute("SELECT type, name FROM sqlite_master").fetchall()
+        if parts and application != APPLICATION:
             raise StudyError(f"{path} is not a file of dvae's own studies; one of Optuna's is sqlite:///{path}")
         if version > VERSION:
             raise StudyError(f"{path} was written by a later version of dvae (format {version}, not {VERSION})")
-        return bool(tables)
+        strange = [f"the {kind} {name}" for kind, name in parts if kind not in ("table", "index")]
+        missing = [name for name in NAMES if parts and ("table", name) not in parts]
+        if strange or missing:  # a view or a trigger is a program, which may never end
+            problem = f"it holds {strange[0]}" if strange else f"it lacks the table {missing[0]}"
+            raise StudyError(f"{path} is damaged: {problem}")
+        return bool(parts)
 
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
     if known():
         return
     with _immediate(connection):
@@ -248,7 +277,8 @@ def _immediate(connection: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # some errors have ended it
+            connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
 
@@ -258,5 +288,10 @@ def _said(path: Path) -> Iterator[None]:
     """What SQLite complains of is said with the file's name."""
     try:
         yield
-    except sqlite3.Error as error:
-        raise StudyError(f"{path} cannot be read or written: {error}") from None
+    except (sqlite3.Error, OverflowError, UnicodeError) as error:
+        problem = " ".join(str(error).splitlines())
+        raise StudyError(f"{path} cannot be read or written: {problem:.300}") from None
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) else 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dvae.errors import StudyError
+from dvae.passwords import masked
 from dvae.studies import sqlite_ledger
 from dvae.studies.ledger import Direction, Ledger
 from dvae.studies.worker import HEARTBEAT_SECONDS
@@ -44,9 +45,7 @@ def study_names(address: str) -> list[str]:
 
 def shown(address: str) -> str:
     """An address without its password."""
-    head, at, tail = address.rpartition("@")
-    scheme, slashes, user = head.partition("://")
-    return f"{scheme}://{user.partition(':')[0]}@{tail}" if at and slashes else address
+    return masked(address, user="{}")
 
 
 def storage_of(run: Path) -> str:
@@ -81,5 +80,5 @@ def _optuna_address(address: str) -> str:
     if Path(address).is_file():
         return SQLITE + address
     raise StudyError(
-        f"{address!r} is no storage: give dvae:///FILE.db, sqlite:///FILE.db or postgresql://USER@HOST/DATABASE"
+        f"{shown(address)!r} is no storage: give dvae:///FILE.db, sqlite:///FILE.db or postgresql://USER@HOST/DATABASE"
     )

@@ -14,6 +14,7 @@ from dvae.errors import StudyError
 from dvae.studies import storage
 from dvae.studies.identity import current
 from dvae.studies.ledger import Ledger, Trial
+from dvae.studies.reading import about_from
 from dvae.studies.worker import HEARTBEAT_SECONDS
 
 ABOUT = "dvae"  # what a study searches, in its ledger
@@ -75,7 +76,7 @@ class Study:
     @property
     def description(self) -> dict[str, Any]:
         """What is searched, and how: task, strategy, seed, budget, ..."""
-        return current(self.ledger.description().get(ABOUT, {}))
+        return current(about_from(self.ledger.description().get(ABOUT, {}), self.name))
 
     @property
     def higher_is_better(self) -> bool:
@@ -105,7 +106,10 @@ class Study:
     def known_before(self) -> ScoredDag | None:
         """The best DAG whose score was known before the search."""
         known = self.description.get("known_before")
-        return None if known is None else as_scored(known)
+        try:
+            return None if known is None else as_scored(known)
+        except (KeyError, TypeError, ValueError) as error:
+            raise StudyError(f"the study {self.name!r} is damaged: the best known before is no DAG ({error})") from None
 
     @property
     def improved(self) -> bool | None:

@@ -178,6 +178,13 @@ class Task(ABC):
             batch = replace(batch, properties=values)
         return batch
 
+    def recipe(self, device: str) -> Mapping[str, object]:
+        """Settings of a run, by their full names, that were measured to be good on a device (`cpu`, `cuda`).
+
+        The preset `auto` takes them, but for those that are given.
+        """
+        return {}
+
     def features(self, batch: DagBatch) -> Tensor:
         """Plain features of a model's DAGs, which a latent head predicts: here, types and edges by position.
 

@@ -62,6 +62,15 @@ class EnasTask(Task):
     def from_spec(cls, spec: Mapping[str, Any]) -> EnasTask:
         return cls(int(spec["layers"]))
 
+    def recipe(self, device: str) -> Mapping[str, object]:
+        """Measured on the paper's 17,118 architectures of six layers (docs/results/straight-axes.md)."""
+        common = {"model.readout": "sum", "training.warmup": 100}
+        if device == "cuda":
+            return common | {
+                "model.hidden": 501, "training.batch_size": 512, "training.learning_rate": 3e-3, "training.epochs": 60,
+            }  # fmt: skip
+        return common | {"model.hidden": 64, "training.batch_size": 64, "training.learning_rate": 4e-3}
+
     def dataset(self, size: int | None = None, seed: int = 0) -> Dataset:
         """The paper's scored architectures of six layers; other depths are sampled."""
         if self.layers != PAPER_LAYERS:

@@ -12,6 +12,7 @@ from torch import Tensor
 from dvae.dag import Dag, DagBatch, Dataset, DataSource, Label, Schema, load_dags
 from dvae.dag.lines import line_of
 from dvae.errors import FormatError, MisfitError, TaskError
+from dvae.regression.features import count_features
 from dvae.tasks.base import ModelHints, Task, well_formed
 from dvae.tasks.column_rules import obey_columns
 from dvae.tasks.ends import add_virtual_ends, drop_virtual_ends
@@ -33,6 +34,7 @@ class GenericTask(Task):
     """
 
     rules: DecodingRules | GrowthRules = ConnectedRules()
+    features_are_bits = False
 
     def __init__(
         self, name: str, labels: Sequence[Label], max_nodes: int, *, virtual_start: bool, virtual_end: bool,
@@ -114,6 +116,10 @@ class GenericTask(Task):
             return super().dataset(size, seed)
         found = Dataset.split(self.name, load_dags(path), size)
         return replace(found, source=DataSource(size=size, seed=seed))
+
+    def features(self, batch: DagBatch) -> Tensor:
+        """Counts, which do not depend on the order of the nodes: a position means nothing here."""  # batch feature
+        return count_features(batch, self.num_types)
 
     def spec(self) -> dict[str, Any]:
         return {

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Generic, ParamSpec, TypeVar, cast
 
@@ -18,10 +19,28 @@ R = TypeVar("R")
 
 MAX_SHAPES = 512
 
+_allowed = [True]  # the latest wish; of the process, since backward passes run in threads of their own
+
+
+@contextlib.contextmanager
+def fusing(allowed: bool) -> Iterator[None]:
+    """Whether functions are compiled: it takes seconds each, which short work does not give back."""
+    _allowed.append(allowed)
+    try:
+        yield
+    finally:
+        _allowed.pop()
+
 
 @functools.cache
 def _compiler_is_there() -> bool:
-    return importlib.util.find_spec("triton") is not None and os.environ.get("DVAE_FUSE", "1") != "0"
+    return importlib.util.find_spec("triton") is not None
+
+
+def _is_wanted(static: bool) -> bool:
+    """`DVAE_FUSE`: 0 never, 1 (the default) in long trainings, 2 always."""
+    wish = os.environ.get("DVAE_FUSE", "1")
+    return wish == "2" or (wish != "0" and static and _allowed[-1])
 
 
 class Fused(Generic[P, R]):
@@ -45,7 +64,7 @@ class Fused(Generic[P, R]):
         return self.static if static else self.__call__
 
     def _run(self, static: bool, *args: P.args, **kwargs: P.kwargs) -> R:
-        if not (isinstance(args[0], Tensor) and args[0].is_cuda and _compiler_is_there()):
+        if not (isinstance(args[0], Tensor) and args[0].is_cuda and _is_wanted(static) and _compiler_is_there()):
             return self.function(*args, **kwargs)
         compiled = self._static if static else self._dynamic
         tensors = [argument.detach() if isinstance(argument, Tensor) else argument for argument in args]
