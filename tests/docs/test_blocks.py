@@ -16,7 +16,8 @@ from .blocks import Block, blocks_of
 
 ROOT = Path(__file__).parents[2]
 OUTSIDE = "extending.md"  # its package is installed and used by test_outside.py
-PAGES = [ROOT / "README.md", *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name != OUTSIDE)]
+RESULTS = ROOT / "docs/results/straight-axes.md"
+PAGES = [ROOT / "README.md", RESULTS, *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name != OUTSIDE)]
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 RUN_TOGETHER = {page.name: [block for block in BLOCKS if block.file == page.name] for page in PAGES}
 
