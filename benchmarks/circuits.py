@@ -31,18 +31,19 @@ from dvae.training import fit
 
 PROPERTY = "fom"
 ASKED, SAMPLES = 20, 100  # values of the property, and circuits for each
-TREES = 400
 
 
 def main() -> None:
     """Measures one part and writes its numbers down."""
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     words.add_argument("part", choices=["reconstruction", "demand", "prediction"])
-    words.add_argument("--model", default="dvae")
+    words.add_argument("--model", default="pace")
     words.add_argument("--hidden", type=int, default=256)
     words.add_argument("--latent", type=int, default=128)
     words.add_argument("--batch", type=int, default=64)
     words.add_argument("--rate", type=float, default=1e-3)
+    words.add_argument("--mutations", type=float, default=0.0, help="the share of training circuits that are changed")
+    words.add_argument("--trees", type=int, default=400, help="of the regressor")
     words.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="further settings of the model")
     words.add_argument("--seconds", type=float, default=600, help="of training")
     words.add_argument("--device", default="auto")
@@ -80,7 +81,7 @@ def demand(options: argparse.Namespace) -> dict[str, Any]:
     data = task.dataset()
     order = torch.randperm(len(data.train), generator=torch.Generator().manual_seed(options.seed)).tolist()
     seen, unseen = (part_of(data.train, order[half::2]) for half in (0, 1))
-    features, judge, scale = fitted(unseen, options.seed)
+    features, judge, scale = fitted(unseen, options)
     vae, about = trained(options, seen, conditions=(PROPERTY,))
     values = seen.properties[PROPERTY]
     shares = (torch.arange(ASKED, dtype=torch.float64) + 0.5) / ASKED
@@ -98,7 +99,7 @@ def demand(options: argparse.Namespace) -> dict[str, Any]:
         "r": pearson(found, asked),
         "asked": asked.tolist(),
         "median": medians,
-        "judge": {"r": pearson(judged, truth), "rmse": rmse(judged, truth)},
+        "judge": {"trees": options.trees, "r": pearson(judged, truth), "rmse": rmse(judged, truth)},
     }
 
 
@@ -106,20 +107,20 @@ def prediction(options: argparse.Namespace) -> dict[str, Any]:
     """How well boosted trees on plain features predict the property of test circuits."""
     data = get("circuits").dataset()
     started = time.monotonic()
-    features, trees, scale = fitted(data.train, options.seed)
+    features, trees, scale = fitted(data.train, options)
     truth = (data.test.properties[PROPERTY] - scale[0]) / scale[1]
     predicted = trees.predict(features(data.test.dags))
     return {
-        "property": PROPERTY, "trees": TREES, "r": pearson(predicted, truth), "rmse": rmse(predicted, truth),
+        "property": PROPERTY, "trees": options.trees, "r": pearson(predicted, truth), "rmse": rmse(predicted, truth),
         "seconds": time.monotonic() - started,
     }  # fmt: skip
 
 
-def fitted(dags: DagSet, seed: int) -> tuple[ColumnFeatures, BoostedTrees, tuple[float, float]]:
+def fitted(dags: DagSet, options: argparse.Namespace) -> tuple[ColumnFeatures, BoostedTrees, tuple[float, float]]:
     """Boosted trees for the standardised property, its mean and its deviation."""
     features, values = ColumnFeatures.of(dags.dags), dags.properties[PROPERTY]
     center, scale = float(values.mean()), float(values.std(correction=0))
-    trees = BoostedTrees.fit(features(dags.dags), (values - center) / scale, trees=TREES, seed=seed)
+    trees = BoostedTrees.fit(features(dags.dags), (values - center) / scale, trees=options.trees, seed=options.seed)
     return features, trees, (center, scale)
 
 
@@ -128,7 +129,7 @@ def trained(options: argparse.Namespace, dags: DagSet, **settings: Any) -> tuple
     more = {key: json.loads(value) for key, value in (text.split("=", 1) for text in options.set)}
     sizes = {"hidden": options.hidden, "latent": options.latent, **more, **settings}
     common: dict[str, Any] = {"batch_size": options.batch, "learning_rate": options.rate, "seed": options.seed}
-    common |= {"device": options.device, "progress": False}
+    common |= {"mutations": options.mutations, "device": options.device, "progress": False}
     trial = fit(build(options.model, get("circuits"), seed=options.seed, **sizes), dags, epochs=3, **common)
     first, last = trial.history[0], trial.history[-1]
     pace = (

@@ -29,6 +29,7 @@ __all__ = [
     "load",
     "models",
     "nas",
+    "sample",
     "search",
     "strategies",
     "studies",
@@ -46,6 +47,7 @@ _ROOM_OF = {
     "VAE": "models",
     "fit": "runs",
     "load": "models",
+    "sample": "runs",
     "search": "studies",
 }
 
@@ -67,7 +69,7 @@ if TYPE_CHECKING:
     from dvae.dag import Dag, DagBatch, Dataset
     from dvae.errors import DvaeError
     from dvae.models import VAE, load
-    from dvae.runs import Run, fit
+    from dvae.runs import Run, fit, sample
     from dvae.studies import Study, search
     from dvae.tasks import Task
 else:  # hidden from type checkers, which then know the names above and no others

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from dvae.dag import Dag, ScoredDag, write_jsonl
+import dvae
+from dvae.dag import Dag, ScoredDag, load_jsonl, write_jsonl
 
-from .conftest import Call, Refused
+from .conftest import TINY, Call, Refused
 
 
 def amplifier(size: float, number: int) -> ScoredDag:
@@ -43,3 +44,36 @@ def test_data_names_the_line_of_a_column_that_does_not_fit(refused: Refused, cir
     with circuits.open("a") as file:
         file.write('{"types": ["in", "out"], "edges": [[0, 1]], "node": {"size": ["big", null]}}\n')
     assert f"{circuits}:41: the DAG has a string in the node column 'size'" in refused("data", circuits)
+
+
+def test_a_run_is_asked_for_properties(call: Call, refused: Refused, circuits: Path, tmp_path: Path) -> None:
+    run, out = tmp_path / "run", tmp_path / "out.jsonl"
+    words = ("train", "--data", circuits, "--run", run, "--condition", "gain", *TINY, "--epochs", 2, "--json")
+    assert call(*words).exit_code == 0
+    assert call("sample", run, "--given", "gain=4", "--count", 7, "--valid", "--seed", 1, "--out", out).exit_code == 0
+    dags = [item.dag for item in load_jsonl(out)]
+    assert len(dags) == 7
+    assert all(dag.has_columns for dag in dags)
+    assert dvae.sample(run, 7, given={"gain": 4}, valid=True, seed=1) == dags
+    changed = json.loads(call("sample", run, "--like", circuits, "--given", "gain=9", "--count", 1, "--json").stdout)
+    assert changed["count"] == 40
+    assert call("encode", run, circuits, "--out", tmp_path / "z.npz").exit_code == 0
+    decoded = json.loads(call("decode", run, tmp_path / "z.npz", "--given", "gain=4", "--json").stdout)
+    assert decoded["count"] == 40
+    measured = json.loads(
+        call("evaluate", run, "--encodings", 1, "--decodings", 1, "--prior-latents", 10, "--json").stdout
+    )
+    assert {"structure", "categories", "numbers", "together"} <= measured["greedy"]["columns"].keys()
+    shown = call("evaluate", run, "--encodings", 1, "--decodings", 1, "--prior-latents", 10).stdout
+    assert "numbers within 5%, greedy" in shown
+    assert "a condition is NAME=NUMBER" in refused("sample", run, "--given", "gain")
+    assert "is given twice" in refused("sample", run, "--given", "gain=1,gain=2")
+    assert "no condition 'area'; it has gain" in refused("sample", run, "--given", "area=1")
+    assert "--like goes with --given" in refused("sample", run, "--like", circuits)
+
+
+def test_a_condition_that_no_dag_has_is_refused(refused: Refused, circuits: Path, tmp_path: Path) -> None:
+    words = ("train", "--data", circuits, "--run", tmp_path / "run", *TINY, "--epochs", 1, "--condition")
+    assert "no property 'gian' to be a condition; did you mean 'gain'" in refused(*words, "gian")
+    assert not (tmp_path / "run").exists()
+    assert "names of properties, with commas between" in refused(*words, "gain,,area")

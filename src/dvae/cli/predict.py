@@ -115,9 +115,9 @@ def _compared(items: Sequence[ScoredDag], rows: Sequence[dict[str, Prediction]])
     for name in rows[0] if rows else ():
         pairs = []
         for item, row in zip(items, rows, strict=True):
-            truth = item.dag.properties.get(name, item.score if name == SCORE else None)
-            if truth is not None:
-                pairs.append((*row[name], truth))
+            known = item.dag.properties.get(name, item.score if name == SCORE else None)
+            if known is not None:
+                pairs.append((*row[name], known))
         if len(pairs) >= MIN_COMPARED:
             value, low, high, truth = torch.tensor(pairs, dtype=torch.float64).unbind(1)
             found[name] = {

@@ -40,6 +40,7 @@ class ColumnSchema:
     categories: tuple[str, ...] = ()
     grid: NumberGrid = NO_NUMBERS
     holders: tuple[Holder, ...] = ()
+    bare: tuple[Owner, ...] = ()  # pairs of types whose edges never have a value
 
     @cached_property
     def index_of(self) -> dict[str, int]:
@@ -77,6 +78,7 @@ class ColumnSchema:
             **({"categories": list(self.categories)} if self.categories else {}),
             **({"grid": self.grid.to_mapping()} if self.kind == "number" else {}),
             "holders": [[_plain(one.owner), list(one.categories), one.optional] for one in self.holders],
+            **({"bare": [_plain(owner) for owner in self.bare]} if self.bare else {}),
         }
 
     @classmethod
@@ -84,7 +86,8 @@ class ColumnSchema:
         """The column that `to_mapping` described."""
         holders = (Holder(_owner(of), tuple(some), bool(optional)) for of, some, optional in mapping["holders"])
         grid = NumberGrid.from_mapping(mapping["grid"]) if "grid" in mapping else NO_NUMBERS
-        return cls(mapping["name"], mapping["kind"], tuple(mapping.get("categories", ())), grid, tuple(holders))
+        bare = tuple(_owner(plain) for plain in mapping.get("bare", ()))
+        return cls(mapping["name"], mapping["kind"], tuple(mapping.get("categories", ())), grid, tuple(holders), bare)
 
 
 @dataclass(frozen=True)
@@ -197,15 +200,19 @@ def _column(dags: Sequence[Dag], place: Place, name: str) -> ColumnSchema:
         if len(kinds) > 1:
             came, expected = ("a string", "numbers") if kinds[True] == number else ("a number", "strings")
             raise MisfitError(number, f"has {came} in the {place} column {name!r}, where those before have {expected}")
+    bare = (
+        tuple(sorted((owner for owner, values in held.items() if values == {None}), key=str)) if place == "edge" else ()
+    )
     if kinds.get(True) is None:
-        return ColumnSchema(name, "number", (), NumberGrid.of(counts), _holders(held, strings=False))  # type: ignore[arg-type]
+        grid = NumberGrid.of(counts)  # type: ignore[arg-type]
+        return ColumnSchema(name, "number", (), grid, _holders(held, strings=False), bare)
     categories = tuple(sorted(value for value in counts if isinstance(value, str)))
     if len(categories) > MAX_CATEGORIES:
         raise TaskError(
             f"the {place} column {name!r} has {len(categories):,} categories, where {MAX_CATEGORIES:,} can be learnt; "
             "leave out a column of names or numbers written as strings"
         )
-    return ColumnSchema(name, "category", categories, NO_NUMBERS, _holders(held, strings=True))
+    return ColumnSchema(name, "category", categories, NO_NUMBERS, _holders(held, strings=True), bare)
 
 
 def _holders(held: Mapping[Owner, set[Value]], *, strings: bool) -> tuple[Holder, ...]:

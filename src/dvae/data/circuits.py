@@ -9,6 +9,7 @@ from importlib import resources
 from typing import Any
 
 from dvae.dag import Dag, ScoredDag
+from dvae.dag.columns import Column
 
 FILE = "circuits.json.gz"
 SCORE = "fom"
@@ -24,7 +25,7 @@ def amplifiers() -> tuple[ScoredDag, ...]:
 def _amplifier(content: dict[str, Any], row: int) -> ScoredDag:
     """Node types are digits, edges pairs of hexadecimal digits, sub-circuits letters from `a`."""
     ends = [int(digit, 16) for digit in content["edges"][row]]
-    columns = {
+    columns: dict[str, Column] = {
         "subcircuit": tuple(f"s{ord(letter) - ord('a')}" for letter in content["subcircuit"][row]),
         "size": tuple(map(float, content["size"][row])),
     }

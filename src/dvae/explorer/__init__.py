@@ -2,12 +2,13 @@
 
 from dvae.explorer.maps import FlatMap
 from dvae.explorer.model import PageModel
-from dvae.explorer.places import Given, Known, Latent, Place, RequestError
+from dvae.explorer.places import Changed, Given, Known, Latent, Place, RequestError
 from dvae.explorer.server import is_loopback, make_app, make_server
 from dvae.explorer.space import Finding, Space
 from dvae.explorer.studies import open_studies
 
 __all__ = [
+    "Changed",
     "Finding",
     "FlatMap",
     "Given",

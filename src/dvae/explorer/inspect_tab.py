@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dash import ALL, Dash, Input, Output, State, dcc, html, no_update
+from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
 from dvae.dag import Label
@@ -49,6 +49,7 @@ def panel(space: Space) -> html.Div:
             html.Div(id="facts", className="facts"),
             drawing("drawing"),
             html.Div(edits, className="row edit-row"),
+            *_condition_rows(space),
             html.Div(
                 [text, html.Div([encode, export_menu("export", space.task)], className="text-buttons")],
                 className="text-row",
@@ -58,6 +59,21 @@ def panel(space: Space) -> html.Div:
             html.Div(id="nearest", className="strip"),
         ],
     )
+
+
+def _condition_rows(space: Space) -> list[html.Div]:
+    """A slider for each condition of the model: what would this DAG be with another value?"""
+    rows = []
+    for one in space.conditions:
+        known = space.known.properties.get(one.name)
+        middle = float(known.nanmedian()) if known is not None else (one.low + one.high) / 2
+        slider = dcc.Slider(
+            one.low, one.high, (one.high - one.low) / 200, value=min(max(middle, one.low), one.high), marks=None,
+            id={"type": "condition", "index": one.name}, className="slider", tooltip={"placement": "top"},
+        )  # fmt: skip
+        name = html.Span(f"With {one.name}", className="label", title="What this DAG would be with another value")
+        rows.append(html.Div([name, slider], className="row slider-row condition"))
+    return rows
 
 
 def connect(app: Dash, model: PageModel) -> None:
@@ -115,6 +131,16 @@ def _connect_choices(app: Dash, model: PageModel) -> None:
     def random(clicks: Any) -> Any:
         seed = places.whole_number(clicks, 0, MAX_SEED, "the number of clicks")
         return places.to_json(model.space.random(seed))
+
+    @app.callback(
+        current, Input({"type": "condition", "index": ALL}, "value"), State("current", "data"),
+        prevent_initial_call=True,
+    )  # fmt: skip
+    def conditioned(_: Any, shown: Any) -> Any:
+        if not ctx.triggered or not isinstance(ctx.triggered_id, dict):
+            raise PreventUpdate
+        value = ctx.triggered[0]["value"]
+        return places.to_json(model.with_condition(shown, ctx.triggered_id.get("index"), value))
 
 
 def _connect_edits(app: Dash, model: PageModel) -> None:

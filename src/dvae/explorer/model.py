@@ -18,7 +18,7 @@ from dvae.dag import Dag, ScoredDag
 from dvae.errors import DagError, DvaeError, TaskError
 from dvae.explorer import edits, graph_view, places, walks
 from dvae.explorer.exports import MAX_DAGS, Export, export
-from dvae.explorer.places import Given, Known, Place, RequestError
+from dvae.explorer.places import Changed, Given, Known, Place, RequestError
 from dvae.explorer.space import Finding, Map, Space
 from dvae.explorer.studies import Baseline, Snapshot, StudyLike, WatchedStudy, baselines
 from dvae.explorer.walks import MAX_SIDE, PATHS, Changes, Step
@@ -100,6 +100,15 @@ class PageModel:
         if dag.types[number] == label:
             return None
         return self._held(Given(edits.retype(dag, number, label, self.space.task)))
+
+    def with_condition(self, current: object, name: object, value: object) -> Place:
+        """What the page's DAG would be with another value of a property; conditions asked before stay."""
+        ranges = {one.name: one for one in self.space.conditions}
+        asked = ranges[places.choice(name, tuple(ranges), "the condition")]
+        place = self.place(current)
+        base, before = (place.base, dict(place.given)) if isinstance(place, Changed) else (place, {})
+        number = places.number(value, asked.low, asked.high, asked.name)
+        return Changed(base, tuple(sorted({**before, asked.name: number}.items())))
 
     def toggled(self, current: object, source: object, target: object, enforce: object = None) -> Place:
         """The page's DAG with an edge added or removed."""

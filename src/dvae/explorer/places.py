@@ -17,6 +17,8 @@ from dvae.tasks import Task
 MAX_NODES = 500  # of a DAG that a page may send
 MAX_EDGES = 20_000
 MAX_TEXT = 100_000  # characters of a DAG that is typed
+MAX_CONDITIONS = 100
+MAX = 1e300  # of a condition
 MAX_LATENT = 1e4  # in absolute value; a posterior's means are of order one
 
 
@@ -45,7 +47,15 @@ class Given:
     dag: Dag
 
 
-Place = Known | Latent | Given
+@dataclass(frozen=True)
+class Changed:
+    """What the DAG of another place would be if it met these conditions, each a name and a number."""
+
+    base: Known | Latent | Given
+    given: tuple[tuple[str, float], ...]
+
+
+Place = Known | Latent | Given | Changed
 
 
 def to_json(place: Place) -> dict[str, Any]:
@@ -56,12 +66,19 @@ def to_json(place: Place) -> dict[str, Any]:
             return {"latent": list(values)}
         case Given(dag):
             return to_plain(dag)
+        case Changed(base, given):
+            return {"base": to_json(base), "given": dict(given)}
 
 
 def from_json(payload: object, *, known: int, latent: int) -> Place:
     """The place a page sent, for a space of `known` DAGs and latents of `latent` numbers."""
     if not isinstance(payload, Mapping):
         raise RequestError("the page sent no DAG")
+    if "base" in payload:
+        base, given = from_json(payload["base"], known=known, latent=latent), payload.get("given")
+        if isinstance(base, Changed) or not isinstance(given, Mapping) or len(given) > MAX_CONDITIONS:
+            raise RequestError("the page sent conditions without a DAG")
+        return Changed(base, tuple((str(name), number(value, -MAX, MAX, str(name))) for name, value in given.items()))
     if "known" in payload:
         return Known(whole_number(payload["known"], 0, known - 1, "the number of a known DAG"))
     if "latent" in payload:

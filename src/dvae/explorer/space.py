@@ -15,11 +15,12 @@ import torch
 from torch import Tensor
 
 from dvae.dag import Dag, DagBatch, DagSet
+from dvae.dag.schema import PropertyRange
 from dvae.errors import ConfigError, DvaeError
 from dvae.explorer import neighbour_map
 from dvae.explorer.maps import FlatMap, flat_maps
 from dvae.explorer.neighbour_map import NeighbourMap
-from dvae.explorer.places import Given, Known, Latent, Place
+from dvae.explorer.places import Changed, Given, Known, Latent, Place, RequestError
 from dvae.models import VAE
 from dvae.progress import track
 
@@ -140,6 +141,27 @@ class Space:
                 return torch.tensor(values)
             case Given(dag):
                 return self.encode([dag])[0]
+            case Changed():
+                return self._changed(place)[0]
+
+    @property
+    def conditions(self) -> tuple[PropertyRange, ...]:
+        """The properties that DAGs can be asked for; none, where the model was trained without."""
+        ranges = () if self.vae.conditions is None else self.vae.conditions.ranges
+        return tuple(one for one in ranges if one.low < one.high)
+
+    def _changed(self, place: Changed) -> tuple[Tensor, Tensor]:
+        """The latent of a place with other conditions, and the row of conditions that it is decoded with."""
+        conditions = self.vae.conditions
+        if conditions is None:
+            raise RequestError("this model was trained without conditions")
+        latent = self.latent_of(place.base)[None].to(self.vae.device)
+        before = conditions.weight.new_full((1, len(conditions.names)), torch.nan)
+        if not isinstance(place.base, Latent):
+            dag = self.known.dags[place.base.index] if isinstance(place.base, Known) else place.base.dag
+            before = conditions.of(self.task.batch([dag]).to(self.vae.device))
+        moved, after = conditions.changed(latent, before, dict(place.given))
+        return moved[0].float().cpu(), after
 
     def encode(self, dags: Sequence[Dag]) -> Tensor:
         """The latent means of DAGs."""  # count latent
@@ -190,6 +212,7 @@ class Space:
         """What there is at a place."""
         latent = self.latent_of(place)
         origin: Origin = "known"
+        asked: Tensor | None = None
         match place:
             case Known(index):
                 dag = self.known.dags[index]
@@ -201,6 +224,11 @@ class Space:
             case Given(given):
                 origin, dag = "given", given
                 batch = self.task.batch([dag])
+            case Changed():
+                origin, (latent, asked) = "decoded", self._changed(place)
+                batch = self.vae.decode_batch(latent[None], greedy=True, valid=enforce, given=asked)
+                batch = batch.to(torch.device("cpu"))
+                dag = self.task.unbatch(batch)[0]
         valid = bool(self.task.valid(batch)[0])
         same_as = self._number(batch) if valid else None
         score = self._score(dag) if valid else None
@@ -211,7 +239,7 @@ class Space:
             latent=latent,
             valid=valid,
             broken_rule=None if valid else self.broken_rule(dag),
-            confidence=self._confidence(latent, batch, enforce),
+            confidence=self._confidence(latent, batch, enforce, asked),
             score=score,
             rank=self.rank_of(score),
             same_as=same_as,
@@ -221,8 +249,8 @@ class Space:
     def _number(self, batch: DagBatch) -> int | None:
         return self.number_of.get(self.task.keys(batch)[0])
 
-    def _confidence(self, latent: Tensor, batch: DagBatch, enforce: bool) -> float:
-        drawn = self.vae.decode_batch(latent[None], copies=CONFIDENCE_DRAWS, seed=0, valid=enforce)
+    def _confidence(self, latent: Tensor, batch: DagBatch, enforce: bool, given: Tensor | None) -> float:
+        drawn = self.vae.decode_batch(latent[None], copies=CONFIDENCE_DRAWS, seed=0, valid=enforce, given=given)
         (key,) = self.task.keys(batch)
         return sum(other == key for other in self.task.keys(drawn.to(torch.device("cpu")))) / CONFIDENCE_DRAWS
 

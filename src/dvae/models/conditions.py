@@ -65,7 +65,9 @@ class Conditions(nn.Module):
         """The graphs' own conditions, standardised; NaN where a graph has none."""  # batch condition
         if batch.properties is None:
             return self.weight.new_full((len(batch), len(self.names)), torch.nan)
-        return (batch.properties[:, self.places].to(self.weight.dtype) - self.centre) / self.scale
+        # One by one: a list of places would be copied to the device, which no captured step may do.
+        chosen = torch.stack([batch.properties[:, place] for place in self.places], 1)
+        return (chosen.to(self.weight.dtype) - self.centre) / self.scale
 
     def rows(self, given: Mapping[str, float] | Tensor | None, count: int) -> Tensor:
         """Conditions for each of `count` latents; a tensor is taken as it is."""  # count condition
@@ -121,11 +123,28 @@ class Conditions(nn.Module):
         return (mean + noise.to(spread) @ spread.T).to(self.weight.dtype)
 
     @torch.no_grad()
-    def shift(self, before: Tensor, after: Tensor) -> Tensor:
-        """How far latents move when their conditions change, for conditions known before and after."""  # batch latent
-        change = torch.where(before.isnan() | after.isnan(), 0.0, after - before).double()
-        gain = self._gain(torch.ones(len(self.names), dtype=torch.bool))
-        return (change @ gain.T.to(change)).to(self.weight.dtype)
+    def changed(self, latents: Tensor, before: Tensor, given: Mapping[str, float]) -> tuple[Tensor, Tensor]:
+        """Latents of graphs with conditions `before`, moved to where those `given` are met, and all conditions then.
+
+        They move as the latents of the training data do with these conditions. What is not known before is taken
+        from the latents.
+        """  # batch latent, batch condition
+        asked = self.row(given)
+        there = ~asked.isnan()
+        known = torch.where(before.isnan(), self.expected(latents), before)
+        change = torch.where(there, asked - known, 0.0).double()
+        moved = latents + (change[:, there] @ self._gain(there).T).to(latents.dtype)
+        return moved, torch.where(there, asked, before)
+
+    @torch.no_grad()
+    def expected(self, latents: Tensor) -> Tensor:
+        """The conditions to expect of graphs with these latents, by linear regression."""  # batch condition
+        covariance, mean = self.joint_covariance.double(), self.joint_mean.double()
+        own = covariance[: self.latent, : self.latent]
+        own = own + RIDGE * own.diagonal().mean() * torch.eye(self.latent, dtype=own.dtype, device=own.device)
+        solved = torch.linalg.solve(own, covariance[: self.latent, self.latent :])
+        found: Tensor = mean[self.latent :] + (latents.double() - mean[: self.latent]) @ solved
+        return found.to(self.weight.dtype)
 
     def _gain(self, there: Tensor) -> Tensor:
         """The regression of latents on some of the conditions."""  # latent condition

@@ -293,9 +293,7 @@ class VAE(nn.Module):
         if self.conditions is None:
             raise DvaeError(NO_CONDITIONS)
         batch = self.task.batch(dags).to(self.device)
-        before, asked = self.conditions.of(batch), self.conditions.row(given)
-        after = torch.where(asked.isnan(), before, asked)
-        latents = self.encode(batch).mean + self.conditions.shift(before, after)
+        latents, after = self.conditions.changed(self.encode(batch).mean, self.conditions.of(batch), given)
         return self.decode_batch(latents, given=after, **how)
 
     def prior(self, count: int, *, seed: int | None = None, given: Mapping[str, float] | None = None) -> Tensor:

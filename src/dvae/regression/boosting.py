@@ -85,12 +85,12 @@ class BoostedTrees:
 
 def _cuts(column: Tensor) -> Tensor:
     """Where a feature is cut: between its values or, of many, at quantiles; nowhere if it is always the same."""
-    values = column.unique()
-    if len(values) > BINS:
-        quantiles = torch.linspace(0, 1, BINS + 1)[1:-1]
-        values = column.sort().values[(quantiles * (len(column) - 1)).long()].unique()
-        return values if values[-1] < column.max() else values[:-1]
-    return (values[:-1] + values[1:]) / 2
+    values: Tensor = column.unique()
+    if len(values) <= BINS:
+        return (values[:-1] + values[1:]) / 2
+    quantiles = torch.linspace(0, 1, BINS + 1)[1:-1]
+    cuts: Tensor = column.sort().values[(quantiles * (len(column) - 1)).long()].unique()
+    return cuts[cuts < values[-1]]
 
 
 def _questions(codes: Tensor, rest: Tensor, depth: int, penalty: float) -> list[tuple[int, int]]:

@@ -71,8 +71,8 @@ def _model(described: Mapping[str, Any], tensors: Mapping[str, Tensor], place: i
     candidate = next(each for each in CANDIDATES if each == described["regressor"])
     level = float(described["level"])
     if candidate.startswith("linear"):
-        parts = [tensors[f"{place}.{name}"] for name in _LINEAR]
-        regressor: LinearModel | BoostedTrees = LinearModel(*parts, level, torch.zeros(0))
+        mean, weight = (tensors[f"{place}.{name}"] for name in _LINEAR)
+        regressor: LinearModel | BoostedTrees = LinearModel(mean, weight, level, torch.zeros(0))
     else:
         regressor = BoostedTrees(level, *(tensors[f"{place}.{name}"] for name in _TREES))
     calibration = Calibration(*(tensors[f"{place}.{name}"] for name in _CALIBRATION))

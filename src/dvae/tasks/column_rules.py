@@ -37,7 +37,7 @@ class ColumnRules(NamedTuple):
                 if column.kind == "category":
                     known[number, 1:] = False
                     known[number, [column.index_of[category] for category in holder.categories]] = True
-            elif isinstance(owner, tuple) and not {START_LABEL, END_LABEL} & set(owner):
+            elif isinstance(owner, tuple) and owner not in column.bare and not {START_LABEL, END_LABEL} & set(owner):
                 allowed[number] = known[number] = anything  # an edge between types that the data never join
             else:
                 allowed[number, 0] = known[number, 0] = True
