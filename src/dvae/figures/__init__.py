@@ -3,6 +3,7 @@
 from dvae.figures.curves import Series, read_series, save_curves
 from dvae.figures.dags import draw_dag, draw_dags, save_dags, to_png, to_svg
 from dvae.figures.fixed_layouts import Arrange, column, ring
+from dvae.figures.front import FrontFigure, save_front
 from dvae.figures.layout import Box, Layout, layered
 from dvae.figures.panels import Panel, ScoreMap, save_panels, save_score_maps
 from dvae.figures.picture import Picture
@@ -12,6 +13,7 @@ __all__ = [
     "Arrange",
     "Box",
     "DagStyle",
+    "FrontFigure",
     "Layout",
     "Panel",
     "Picture",
@@ -29,6 +31,7 @@ __all__ = [
     "ring",
     "save_curves",
     "save_dags",
+    "save_front",
     "save_panels",
     "save_score_maps",
     "style_for",

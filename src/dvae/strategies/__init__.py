@@ -4,6 +4,8 @@ from dvae.strategies.archive import Archive
 from dvae.strategies.base import Drawing, Strategy
 from dvae.strategies.evolution import Evolution
 from dvae.strategies.gradient import GradientAscent, GradientConfig
+from dvae.strategies.many_objectives import ManyObjectives
+from dvae.strategies.objectives import Constraint, Objectives
 from dvae.strategies.paper import PaperSearch, PaperSearchConfig
 from dvae.strategies.random import RandomSearch
 from dvae.strategies.registry import STRATEGIES, StrategyEntry, make_strategy
@@ -12,10 +14,13 @@ from dvae.strategies.trust_region import TrustRegion, TrustRegionConfig
 __all__ = [
     "STRATEGIES",
     "Archive",
+    "Constraint",
     "Drawing",
     "Evolution",
     "GradientAscent",
     "GradientConfig",
+    "ManyObjectives",
+    "Objectives",
     "PaperSearch",
     "PaperSearchConfig",
     "RandomSearch",

@@ -4,6 +4,7 @@ from dvae.studies.driver import Search, SearchConfig, search
 from dvae.studies.identity import model_fingerprint
 from dvae.studies.known import KnownScores, known_scores
 from dvae.studies.ledger import Ledger, MemoryLedger, Outcome, Trial
+from dvae.studies.pareto import Front, front_of
 from dvae.studies.scores import SCORES, TaskScore, named_score
 from dvae.studies.scoring import Report, Score
 from dvae.studies.sqlite_ledger import SqliteLedger
@@ -14,6 +15,7 @@ from dvae.studies.worker import Work, work_on, work_once, work_round
 __all__ = [
     "SCORES",
     "Failure",
+    "Front",
     "KnownScores",
     "Ledger",
     "MemoryLedger",
@@ -27,6 +29,7 @@ __all__ = [
     "TaskScore",
     "Trial",
     "Work",
+    "front_of",
     "known_scores",
     "model_fingerprint",
     "named_score",

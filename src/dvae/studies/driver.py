@@ -21,6 +21,8 @@ from dvae.errors import DvaeError, StudyError
 from dvae.models import VAE
 from dvae.progress import Progress, progress_bar
 from dvae.strategies.archive import Archive
+from dvae.strategies.many_objectives import for_objectives
+from dvae.strategies.objectives import Objectives
 from dvae.strategies.random import RandomSearch
 from dvae.strategies.registry import DEFAULT, STRATEGIES
 from dvae.studies.identity import check_same, current, fingerprint, model_fingerprint
@@ -34,6 +36,7 @@ from dvae.studies.scores import ResolvedScore
 from dvae.studies.scoring import MAX_SCORE, Score
 from dvae.studies.storage import open_ledger
 from dvae.studies.study import ABOUT, ENDED, STATE, Study, as_plain, best_of
+from dvae.studies.values import OBJECTIVES, evaluation, known_items
 from dvae.studies.worker import HEARTBEAT_SECONDS, POLL_SECONDS, Work, released_if_interrupted, work_once, work_round
 from dvae.tasks import Task
 
@@ -89,6 +92,7 @@ def search(
     isolate: bool | None = None,
     attempts: int = ATTEMPTS,
     take_over: bool = False,
+    objectives: Objectives | None = None,
 ) -> Study:
     """Searches the space of `vae` for DAGs that `score` well; where none is given, the task scores.
 
@@ -99,15 +103,21 @@ def search(
     processes, here or on other machines. No round begins after `seconds`. `on_round(study)` is called after each
     round and ends the search by returning True. `isolate` says whether the score runs in processes of its own (None:
     if it is named or has a timeout); where one dies, its candidate has so many `attempts`. `take_over` takes the study
-    from a process that seems to search with it.
+    from a process that seems to search with it. With `objectives` the score gives several values by name, `warm` DAGs
+    have them as properties, and the study's front is `dvae.studies.front_of(study)`.
     """
     task = vae.task if task is None else task
     check(attempts >= 1, f"a candidate has at least one attempt, not {attempts}")
     with placed_score(score, task, isolate=isolate, timeout=timeout, workers=workers, attempts=attempts) as scored:
-        strategy_name, _ = STRATEGIES.resolve(strategy)
+        strategy_name, entry = STRATEGIES.resolve(strategy)
+        about = {**(about or {}), "score": scored.name}
+        if objectives is not None:
+            check(not minimize, "minimize is said of each objective where there are objectives")
+            warm, strategy = known_items(list(warm or ()), objectives), for_objectives(entry, objectives)
+            about[OBJECTIVES] = objectives.to_mapping()
         config = SearchConfig(strategy_name, budget, batch, initial, seed, minimize)
-        work = Work(scored.function, timeout, prune, not minimize, heartbeat)
-        begun = Search(vae, task, config, strategy, _scored(warm), start, {**(about or {}), "score": scored.name})
+        work = Work(scored.function, timeout, prune, not minimize, heartbeat, objectives=objectives)
+        begun = Search(vae, task, config, strategy, _scored(warm), start, about)
         if storage is None:
             ledger: Ledger = MemoryLedger(name)
         elif isinstance(storage, str):
@@ -185,7 +195,7 @@ class Search:
                 told = _of_round(trials, number)
                 ends = not told or len(trials) >= self.config.budget  # nothing new is found, or all are asked for
                 if not ends:
-                    self._tell(map(_evaluation, told))
+                    self._tell(map(evaluation, told))
                     number += 1
                     ledger.describe(STATE, {"round": number, "strategy": self.strategy.state()})
                 if (on_round is not None and on_round(study) is True) or ends:
@@ -208,7 +218,7 @@ class Search:
         number = round_from(known, len(trials), ledger.name)
         self._tell(self.warm)
         for earlier in range(number):
-            self._tell(map(_evaluation, _of_round(trials, earlier)))
+            self._tell(map(evaluation, _of_round(trials, earlier)))
         if known["strategy"] is not None:
             try:
                 self.strategy.restore(known["strategy"])
@@ -278,10 +288,6 @@ def _until_none(ledger: Ledger, work: Work) -> None:
     with contextlib.suppress(AbandonedError, DvaeError):  # its candidate waits again, at once or when it is missed
         while work_once(ledger, work) is not None:
             pass
-
-
-def _evaluation(trial: Trial) -> ScoredDag:
-    return ScoredDag(trial.dag, trial.score)
 
 
 def _negative(item: ScoredDag) -> ScoredDag:

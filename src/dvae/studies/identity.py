@@ -13,7 +13,7 @@ from dvae.errors import StudyError
 from dvae.models import VAE
 from dvae.registry import path_of
 
-FIXED = ("task", "score", "direction", "strategy", "seed", "batch", "initial", "warm")
+FIXED = ("task", "score", "direction", "strategy", "seed", "batch", "initial", "warm", "objectives")
 FINGERPRINTS = {
     "model_fingerprint": "model",
     "warm_fingerprint": "set of known scores",
