@@ -53,7 +53,8 @@ def predictor_score(folder: Path, wanted: Objectives, device: str) -> ResolvedSc
 
     names = ",".join(wanted.needed)
     path = f"{PredictorScore.__module__}:{PredictorScore.__qualname__}?run={folder.absolute()}&names={names}"
-    return ResolvedScore(path, PredictorScore(str(folder), names, device))
+    score: Any = PredictorScore(str(folder), names, device)
+    return ResolvedScore(path, score)
 
 
 def asked(score: str | None, wanted: Objectives) -> str:

@@ -77,6 +77,8 @@ def checked_properties(properties: object) -> Named[float]:
 
 def finite(value: object) -> int | float | None:
     """The number that `value` is, as Python's own, if it is a finite one."""
+    if type(value) is float:  # most are; asking for an abstract class takes long
+        return value if math.isfinite(value) else None
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return None
     number: int | float = int(value) if isinstance(value, numbers.Integral) else float(value)

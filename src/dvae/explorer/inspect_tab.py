@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import torch
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
@@ -16,6 +18,7 @@ from dvae.explorer.space import Space
 
 NO_MESSAGE = "message"  # class of the line for errors while there is none
 MAX_SEED = 2**31
+STEPS = 100  # of a condition's slider, at least
 
 
 def panel(space: Space) -> html.Div:
@@ -65,10 +68,14 @@ def _condition_rows(space: Space) -> list[html.Div]:
     """A slider for each condition of the model: what would this DAG be with another value?"""
     rows = []
     for one in space.conditions:
-        known = space.known.properties.get(one.name)
-        middle = float(known.nanmedian()) if known is not None else (one.low + one.high) / 2
+        known = space.known.properties.get(one.name, torch.tensor([one.low, one.high]))
+        known = known[~known.isnan()]
+        step = 10.0 ** math.floor(math.log10((one.high - one.low) / STEPS))
+        if len(known) and bool((known == known.round()).all()):
+            step = max(step, 1.0)
+        middle = round(float(known.median()) / step) * step if len(known) else one.low
         slider = dcc.Slider(
-            one.low, one.high, (one.high - one.low) / 200, value=min(max(middle, one.low), one.high), marks=None,
+            one.low, one.high, step, value=min(max(round(middle, 12), one.low), one.high), marks=None,
             id={"type": "condition", "index": one.name}, className="slider", tooltip={"placement": "top"},
         )  # fmt: skip
         name = html.Span(f"With {one.name}", className="label", title="What this DAG would be with another value")

@@ -31,6 +31,7 @@ RIDGE = 1e-4  # added to covariances, of standardised conditions and of latents 
 class Conditions(nn.Module):
     """The conditions of a model: where training put them, and how latents depend on them."""
 
+    places: Tensor  # condition: its place among the properties of a batch
     centre: Tensor  # condition
     scale: Tensor  # condition
     joint_mean: Tensor  # latent+condition: of the training data, conditions standardised
@@ -45,7 +46,9 @@ class Conditions(nn.Module):
                 raise ConfigError(f"the DAGs have no property {name!r} to be a condition; {advice}")
         self.names = tuple(names)
         self.ranges = tuple(known[all_names.index(name)] for name in names)
-        self.places = [all_names.index(name) for name in names]
+        places = torch.tensor([all_names.index(name) for name in names])
+        # On the device, so that a recorded step needs nothing from the host.
+        self.register_buffer("places", places, persistent=False)
         self.latent = latent
         bound = 1 / math.sqrt(2 * len(names))
         self.weight = nn.Parameter(torch.empty(latent, 2 * len(names)).uniform_(-bound, bound))
@@ -65,9 +68,7 @@ class Conditions(nn.Module):
         """The graphs' own conditions, standardised; NaN where a graph has none."""  # batch condition
         if batch.properties is None:
             return self.weight.new_full((len(batch), len(self.names)), torch.nan)
-        # One by one: a list of places would be copied to the device, which no captured step may do.
-        chosen = torch.stack([batch.properties[:, place] for place in self.places], 1)
-        return (chosen.to(self.weight.dtype) - self.centre) / self.scale
+        return (batch.properties.index_select(1, self.places).to(self.weight.dtype) - self.centre) / self.scale
 
     def rows(self, given: Mapping[str, float] | Tensor | None, count: int) -> Tensor:
         """Conditions for each of `count` latents; a tensor is taken as it is."""  # count condition
@@ -97,7 +98,7 @@ class Conditions(nn.Module):
         """Standardises by the training data."""
         if batch.properties is None:
             raise ConfigError(f"the training DAGs have no properties, and {self.names[0]!r} is to be a condition")
-        for place, (name, column) in enumerate(zip(self.names, self.places, strict=True)):
+        for place, (name, column) in enumerate(zip(self.names, self.places.tolist(), strict=True)):
             values = batch.properties[:, column]
             values = values[~values.isnan()]
             if not len(values):
