@@ -63,13 +63,19 @@ def asked(score: str | None, wanted: Objectives) -> str:
     return "-".join([score or "task", *goals, *map(str, wanted.constraints)])
 
 
-def start_of(run: Run, wanted: Objectives, source: str | None, count: int | None, seed: int, task: Task) -> Start:
-    """The DAGs whose properties are known from the start: those of the run's training data, a file's, or none."""
+def start_of(
+    run: Run, wanted: Objectives, score: str | None, *, source: str | None, count: int | None, seed: int, task: Task
+) -> Start:  # fmt: skip
+    """The DAGs whose properties are known from the start: those of the run's training data, a file's, or none.
+
+    Without a `source` they are the data's where the predictor scores; a function may mean another quantity by a name.
+    """
     from dvae.studies.known import known_scores
     from dvae.studies.start import DATA, NONE, Start
     from dvae.studies.values import known_items
 
-    items = [] if source == NONE else list(run.dataset.train) if source in (None, DATA) else task.read(source)
+    source = source or (DATA if score == PREDICTOR else NONE)
+    items = [] if source == NONE else list(run.dataset.train) if source == DATA else task.read(source)
     known = known_scores(known_items(items, wanted), count, seed=seed)
     words = f"The search starts from {known.total:,} DAGs whose properties are known." if known.total else ""
     return Start(known, (), words or "No properties are known from the start.")

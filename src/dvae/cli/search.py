@@ -157,7 +157,7 @@ def search(
             lambda: opened.dataset, searched, score, source=known, count=warm, seed=seed, minimize=minimize
         )
     else:
-        start = properties.start_of(opened, objectives, known, warm, seed, searched)
+        start = properties.start_of(opened, objectives, score, source=known, count=warm, seed=seed, task=searched)
     address = shlex.quote(f"{shown(url)}#{name}")
     output.note(
         f"Study {name!r} in {shown(url)}; look at it with: dvae explore {shlex.quote(str(run))} --study {address}"
