@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dvae.dag import Dag, DagSet
+from dvae.dag import Dag, DagSet, ScoredDag
 from dvae.errors import ConfigError
-from dvae.strategies import Constraint, Objectives
+from dvae.strategies import Archive, Constraint, Objectives, StrategyEntry
+from dvae.strategies.many_objectives import for_objectives
 from dvae.studies.pareto import hypervolume
+from dvae.tasks import GenericTask
 
 BOTH = Objectives(("gain",), ("noise",), (Constraint("pm", ">=", 2.0),), (("gain", (0.0, 10.0)), ("noise", (0.0, 4.0))))
 numbers = st.floats(-5, 15)
@@ -84,3 +89,46 @@ def test_a_hypervolume_is_what_points_dominate() -> None:
     assert hypervolume([[1.0, 0.5], [0.5, 1.0]]) == pytest.approx(0.75)
     assert hypervolume([[0.25]]) == 0.25
     assert hypervolume([]) == 0.0
+
+
+class Recorder:
+    """A strategy that remembers what it is told and proposes the DAGs it was made for."""
+
+    told: ClassVar[list[list[ScoredDag]]] = []
+
+    def __init__(self, vae: object, archive: Archive, *, seed: int) -> None:
+        self.archive = archive
+
+    def tell(self, evaluations: Iterable[ScoredDag]) -> None:
+        self.told.append(list(evaluations))
+
+    def ask(self, count: int) -> list[Dag]:
+        return [Dag(("new",) * size) for size in range(1, count + 1)]
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        pass
+
+
+def test_each_round_tells_all_values_by_weights_of_its_own_the_worst_first() -> None:
+    Recorder.told = []
+    dags = [Dag(("a",) * (1 + n), properties={"gain": float(n), "noise": float(n % 3), "pm": 3.0}) for n in range(8)]
+    archive = Archive(GenericTask.infer("dags", [*dags, *(Dag(("new",) * size) for size in range(1, 9))]))
+    entry = for_objectives(StrategyEntry("recorder", Recorder), BOTH)
+    strategy = entry.make(None, archive, seed=3)  # type: ignore[arg-type]
+    strategy.tell([ScoredDag(dag, BOTH.score(dag.properties)) for dag in dags])
+    strategy.tell([ScoredDag(Dag(("a", "new")), None)])  # failed
+    first, second = strategy.ask(2), strategy.ask(2)
+    assert len(first) == len(second) == 2
+    assert not {archive.task.key(dag) for dag in first} & {archive.task.key(dag) for dag in second}
+    one, other = ([item.score for item in told] for told in Recorder.told)
+    assert len(one) == len(other) == 8
+    assert one == sorted(one)
+    assert sorted(one) != sorted(other)
+    again = entry.make(None, Archive(archive.task), seed=3)  # type: ignore[arg-type]
+    again.tell([ScoredDag(dag, 0.0) for dag in dags])
+    again.restore({"round": 1})
+    again.ask(2)
+    assert [item.score for item in Recorder.told[-1]] == other

@@ -52,10 +52,11 @@ class ManyObjectives:
 
     def _known(self, weights: list[float], generator: torch.Generator) -> list[ScoredDag]:
         scored = [self.objectives.scored(item.dag, weights) for item in self.told]
-        found = sorted((item for item in scored if item is not None), key=lambda item: -(item.score or 0.0))
-        others = found[KEPT_BEST:]
+        found = sorted((item for item in scored if item is not None), key=lambda item: item.score or 0.0)
+        others = found[:-KEPT_BEST]
         chosen = torch.randperm(len(others), generator=generator)[:KEPT_OTHERS].tolist()
-        return [*found[:KEPT_BEST], *(others[place] for place in chosen)]
+        # The worst first: a strategy that looks at the youngest then starts from the best.
+        return [*(others[place] for place in sorted(chosen)), *found[-KEPT_BEST:]]
 
 
 def for_objectives(entry: StrategyEntry, objectives: Objectives) -> StrategyEntry:
