@@ -90,7 +90,7 @@ def test_the_predictor_scores_where_nothing_else_can(
 
 def test_what_cannot_be_asked_for_is_refused(refused: Refused, trained: Path, mine: Path) -> None:
     assert "not of the form" in refused("search", trained, "--maximize", "gain", "--subject-to", "pm>2")
-    assert "--minimize-property" in refused("search", trained, "--maximize", "gain", "--minimize")
+    assert "--lower" in refused("search", trained, "--maximize", "gain", "--minimize")
     assert "at least one" in refused("search", trained, "--subject-to", "pm>=2")
     assert "no DAG has a property 'colour'" in refused("search", trained, "--maximize", "colour")
 

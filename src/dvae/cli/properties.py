@@ -36,7 +36,7 @@ def objectives(
     if not (maximize or minimize or subject_to):
         return None
     if lower:
-        raise ConfigError("--minimize is for one score: name what is to be small with --minimize-property NAME")
+        raise ConfigError("--minimize is for one score: name what is to be small with --lower NAME")
     constraints = tuple(Constraint.parse(text) for text in subject_to or ())
     return Objectives(tuple(maximize or ()), tuple(minimize or ()), constraints).ranged(run.dataset.train)
 

@@ -53,7 +53,7 @@ def search(
             metavar="PROPERTY", help="A property to make large; several give a Pareto front. May be repeated."
         ),
     ] = None,
-    minimize_property: Annotated[
+    lower: Annotated[
         list[str] | None, typer.Option(metavar="PROPERTY", help="A property to make small; may be repeated.")
     ] = None,
     subject_to: Annotated[
@@ -141,7 +141,7 @@ def search(
     _check_same_space(vae, searched)
     sys.path.insert(0, "")  # a score or a strategy may lie in a file beside which the command is given
     STRATEGIES.get(strategy)
-    objectives = properties.objectives(opened, maximize, minimize_property, subject_to, lower=minimize)
+    objectives = properties.objectives(opened, maximize, lower, subject_to, lower=minimize)
     if objectives is not None and properties.is_predicted(searched, score, objectives):
         scored = properties.predictor_score(run, objectives, device)
         score = properties.PREDICTOR
