@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check format rooms demo bench clean
+.PHONY: help setup test check format rooms demo bench fuzz faults clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,12 @@ demo: setup ## train a small model and search with it, in a few minutes on two c
 
 bench: setup ## measure graphs per second on the CPU
 	OMP_NUM_THREADS=2 $(BIN)/python benchmarks/throughput.py --device cpu $(ARGS)
+
+fuzz: setup ## read 20,000 files changed at random; a million: make fuzz ARGS="--inputs 1000000 --seed 1"
+	OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz/campaign.py $(ARGS)
+
+faults: setup ## fail and kill commands at every write, and at random; more: make faults ARGS="--kills 500 --pairs 20"
+	OMP_NUM_THREADS=1 $(BIN)/python tests/faults/campaign.py $(ARGS)
 
 clean: ## remove .venv, caches and build outputs (runs/ stays)
 	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -28,6 +28,7 @@ OPEN_TO_ALL = {
     "registry",
     "devices",
     "extras",
+    "processes",
 }
 DOORS = {"__init__", "__main__"}  # the package's face, which may import anything
 PLACE = {room: float(place) for place, room in enumerate(ROOMS)}

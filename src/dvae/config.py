@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound="DataclassInstance")
 
+MAX_TOML_BYTES = 2**20
+
 _KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "a string"}
 
 
@@ -155,6 +157,8 @@ def read_toml(
 def load_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The values of a TOML file; every error names the file."""
     try:
+        if Path(path).stat().st_size > MAX_TOML_BYTES:
+            raise FormatError(f"{path}: too long for a file of settings ({MAX_TOML_BYTES:,} bytes are allowed)")
         text = Path(path).read_bytes().decode("utf-8")
     except FileNotFoundError:
         raise MissingError(f"{path}: there is no such file") from None
@@ -165,10 +169,14 @@ def load_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise FormatError.at(path, line, "not UTF-8 text") from None
     try:
         return tomllib.loads(text)
+    except RecursionError:
+        raise FormatError(f"{path}: not TOML that can be read: it is nested too deeply") from None
     except tomllib.TOMLDecodeError as error:
         problem, found = str(error), re.search(r" \(at line (\d+), ", str(error))
         line = int(found[1]) if found else text.count("\n") + 1  # otherwise "at end of document"
         raise FormatError.at(path, line, f"not TOML: {problem}") from None
+    except ValueError as error:  # Python's limit on the digits of an integer, and dates that there are not
+        raise FormatError(f"{path}: not TOML that can be read: {error}") from None
 
 
 def to_toml(config: DataclassInstance) -> str:

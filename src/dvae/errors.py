@@ -10,6 +10,9 @@ from __future__ import annotations
 class DvaeError(Exception):
     """The caller gave something this package cannot work with."""
 
+    def __str__(self) -> str:
+        return " ".join(super().__str__().splitlines())  # what came may hold line breaks; a message has one line
+
 
 class DagError(DvaeError, ValueError):
     """A graph that is not an acyclic labelled graph."""
@@ -48,6 +51,18 @@ class ConfigError(DvaeError, ValueError):
 
 class CheckpointError(DvaeError, ValueError):
     """Saved weights or state that do not fit the model they are loaded into."""
+
+
+class StorageError(DvaeError, OSError):
+    """A file that could not be written, as on a full or read-only disk; what was there before is whole."""
+
+
+class InUseError(DvaeError, RuntimeError):
+    """A folder that another process is writing into."""
+
+
+class DivergedError(DvaeError, ArithmeticError):
+    """A training whose loss or weights are no longer finite; the command line ends with code 1."""
 
 
 class MissingError(DvaeError, FileNotFoundError):

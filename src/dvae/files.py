@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
 import os
+import re
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dvae.errors import FormatError, MissingError
+from dvae.errors import DvaeError, FormatError, MissingError, StorageError
+from dvae.processes import Identity, is_dead, this_process
+
+MAX_JSON_BYTES = 256 * 2**20
+MAX_NAME = 120  # characters of a file's name that its temporary name repeats: its end
+_TEMPORARY = re.compile(r"\.tmp-([0-9a-f]{8})-(\d+)-(\d+)-[0-9a-f]{6}-.*", re.DOTALL)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_tidied: set[str] = set()  # folders in which this process has looked for what dead ones left
 
 
 @contextmanager
@@ -20,33 +29,70 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary path beside `path`, for the caller to write; it becomes `path` if the block succeeds.
 
     The temporary name ends like the final one, since many writers choose a format by the ending. Whatever
-    happens, a reader of `path` sees the old content or the new, never a part, and nothing is left behind.
+    happens, a reader of `path` sees the old content or the new, never a part, and nothing is left behind; what killed
+    processes left is removed. A disk that is full or may not be written to is a `StorageError`.
     """
     final = Path(path)
-    final.parent.mkdir(parents=True, exist_ok=True)
-    temporary = final.with_name(f".tmp-{secrets.token_hex(6)}-{final.name}")
+    owner = this_process()
+    name = f".tmp-{owner.machine}-{owner.pid}-{owner.started}-{secrets.token_hex(3)}-{final.name[-MAX_NAME:]}"
+    temporary = final.with_name(name)
     try:
+        final.parent.mkdir(parents=True, exist_ok=True)
+        _tidy(final.parent)
         yield temporary
         # Some writers make files for their owner alone; ours are as open as the folder they lie in.
         temporary.chmod(final.parent.stat().st_mode & 0o666)
         _sync(temporary)
         temporary.replace(final)
         _sync(final.parent)
+    except FileNotFoundError:
+        raise  # the block wrote nothing, or read what is not there
+    except OSError as error:
+        if isinstance(error, DvaeError) or error.strerror is None:
+            raise
+        raise StorageError(f"{final}: cannot be written: {error.strerror.lower()}") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def remove_leftovers(path: str | os.PathLike[str]) -> None:
     """Removes what a killed process left of its attempts to write `path`; for the only process that writes it."""
     final = Path(path)
-    for leftover in final.parent.glob(f".tmp-*-{final.name}"):
-        leftover.unlink(missing_ok=True)
+    for leftover in _temporaries(final.parent):
+        if leftover.name.endswith(f"-{final.name[-MAX_NAME:]}"):
+            leftover.unlink(missing_ok=True)
+
+
+def _tidy(folder: Path) -> None:
+    """Removes the temporary files of processes that have certainly ended; looked for once by each process."""
+    place = str(folder.absolute())
+    if place in _tidied:
+        return
+    _tidied.add(place)
+    for path in _temporaries(folder):
+        owner = _TEMPORARY.fullmatch(path.name)
+        if owner is not None and is_dead(Identity(owner[1], int(owner[2]), int(owner[3]))):
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def _temporaries(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            return [Path(entry.path) for entry in entries if entry.name.startswith(".tmp-")]
+    except OSError:
+        return []
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Writes `text` as UTF-8 with its line ends as they are."""
     with atomic_path(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="")
+        try:
+            temporary.write_text(text, encoding="utf-8", newline="")
+        except UnicodeEncodeError as error:
+            odd = error.object[error.start : error.end]
+            raise FormatError(f"{path}: {odd[:20]!r} is no character, so it cannot be written as text") from None
 
 
 def write_json(path: str | os.PathLike[str], value: object) -> None:
@@ -55,7 +101,13 @@ def write_json(path: str | os.PathLike[str], value: object) -> None:
         text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise FormatError(f"{path}: the value cannot be written as JSON: {error}") from error
-    write_text(path, text + "\n")
+    # Half a surrogate pair is no character, but JSON has an escape for it.
+    write_text(path, _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+
+
+def as_characters(text: str) -> str:
+    """The text with a mark in place of halves of surrogate pairs, which no file of text can hold."""
+    return _SURROGATE.sub("\ufffd", text)
 
 
 def sha256_of(path: str | os.PathLike[str]) -> str:
@@ -77,6 +129,8 @@ def finite(value: object) -> Any:
 def read_json(path: str | os.PathLike[str]) -> object:
     """The JSON value in `path`. Repeated keys, NaN and infinity are errors, as is text after it."""
     try:
+        if Path(path).stat().st_size > MAX_JSON_BYTES:
+            raise FormatError(f"{path}: the file is longer than {MAX_JSON_BYTES:,} bytes")
         text = Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
         raise MissingError(f"{path}: there is no such file") from None
@@ -88,7 +142,9 @@ def read_json(path: str | os.PathLike[str]) -> object:
         return strict_json(text)
     except json.JSONDecodeError as error:
         raise FormatError.at(path, error.lineno, f"not JSON: {error.msg} (column {error.colno})") from None
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise FormatError(f"{path}: not JSON that can be read: it is nested too deeply") from None
+    except ValueError as error:
         raise FormatError(f"{path}: {error}") from None
 
 

@@ -51,7 +51,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 WANTED = ("--maximize", "gain", "--maximize", "quiet", "--subject-to", "pm>=1")
-SHORT = ("--budget", 12, "--batch", 4, "--strategy", "evolution", "--no-isolate")
+SHORT = ("--budget", 12, "--batch", 4, "--strategy", "evolution", "--isolate", "no")
 
 
 def test_a_function_of_several_values_gives_a_front(call: Call, trained: Path, mine: Path) -> None:

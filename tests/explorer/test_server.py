@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import random
 import re
+import socket
 import sys
+import threading
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -290,3 +293,27 @@ def test_every_study_can_be_chosen_and_has_its_colour(asia: Space, make_study: M
     page = json.dumps(make_app(PageModel(asia, studies)).server.test_client().get("/_dash-layout").json)
     for number, name in enumerate(("newest", "older")):
         assert re.search(rf'"background": "{series_colour(number)}".{{1,200}}"{name}"', page)
+
+
+def test_half_sent_requests_take_nobodys_place(app: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "SILENCE", 1.0)
+    page = make_server(app, "127.0.0.1", 0)
+    thread = threading.Thread(target=page.serve_forever, daemon=True)
+    thread.start()
+    head = (
+        f"POST {UPDATE} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n{{"
+    )
+    stalled = [socket.create_connection(("127.0.0.1", page.port)) for _ in range(3 * server.MAX_REQUESTS)]
+    try:
+        for one in stalled:
+            one.sendall(head.encode())
+        with urllib.request.urlopen(f"http://127.0.0.1:{page.port}/", timeout=server.PATIENCE) as answer:
+            assert answer.status == 200
+        stalled[0].settimeout(20)
+        assert b"408" in stalled[0].recv(1000)
+    finally:
+        for one in stalled:
+            one.close()
+        page.shutdown()
+        thread.join()
+        page.server_close()

@@ -103,6 +103,16 @@ def test_the_first_ctrl_c_asks_and_the_second_stops() -> None:
     assert signal.getsignal(signal.SIGINT) == before
 
 
+def test_sigterm_is_heard_as_ctrl_c_is() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with interruptible() as asked:
+        signal.raise_signal(signal.SIGTERM)
+        assert asked.is_set()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
 def test_a_program_that_handles_ctrl_c_itself_goes_on_doing_so() -> None:
     heard = []
     before = signal.signal(signal.SIGINT, lambda *_: heard.append(1))

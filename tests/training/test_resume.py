@@ -70,7 +70,7 @@ def test_after_a_crash_while_writing(uninterrupted: dict, tmp_path: Path, monkey
             Path(path).write_bytes(b"half a checkp")
             raise Crash
 
-        patch.setattr("dvae.training.checkpoint.save_file", broken)
+        patch.setattr("dvae.models.tensor_file.save_file", broken)
         with pytest.raises(Crash):
             train(model(seed=98), tmp_path, resume=True, checkpoint_seconds=0.0)
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".tmp")]

@@ -13,7 +13,7 @@ from dvae.dag import DagSet
 from dvae.errors import CheckpointError, ConfigError
 from dvae.models import load
 from dvae.training import FitResult, fit, load_best
-from dvae.training.validation import BEST, validation_losses
+from dvae.training.validation import BEST, ValidationLosses, validation_losses
 from training.runs import BATCH, TASK, data, model, same, train, weights
 from training.test_resume import Crash, crash_after
 
@@ -104,8 +104,11 @@ def test_the_best_weights_are_kept_beside_the_last(tmp_path: Path) -> None:
     assert not same(weights(load(tmp_path)), weights(kept))
 
 
-def test_losses_beyond_all_numbers_are_recorded_as_missing(tmp_path: Path) -> None:
-    result = train(model(), tmp_path, epochs=12, learning_rate=0.3, validation=unseen())
+def test_losses_beyond_all_numbers_are_recorded_as_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    beyond = ValidationLosses(float("inf"), float("inf"), 1.0, 0.0)
+    monkeypatch.setattr("dvae.training.vae_job.validation_losses", lambda *_: beyond)
+    result = train(model(), tmp_path, epochs=2, validation=unseen())
+    assert not (tmp_path / "best.safetensors").exists()
     assert losses(result)[-1] == float("inf")
     assert json.loads((tmp_path / "training.json").read_text())["result"]["validation"]["validation_loss"] is None
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from itertools import product
 
-import numpy as np
-
+from dvae.bayesnet.bif_words import NAME, STATES, property_line, words_of
 from dvae.bayesnet.discrete import DiscreteData
+from dvae.bayesnet.network import Floats, Network, ProbabilityTable, Variable
+from dvae.bayesnet.parameters import PRIOR_COUNT, fit, states_of
 from dvae.dag import Dag
 from dvae.errors import TaskError
 
-PRIOR_COUNT = 1.0  # imaginary samples per row of a probability table, spread evenly: no zero, no undefined row
 MAX_ROWS = 100_000  # of one probability table
+EXPORT_DIGITS = 8
 
 
 def pgmpy_source(dag: Dag) -> str:
@@ -33,51 +32,54 @@ def pgmpy_source(dag: Dag) -> str:
 
 def to_bif(dag: Dag, data: DiscreteData, name: str) -> str:
     """The network with probabilities from a table, in the interchange format that pgmpy and bnlearn read."""
-    variables = list(map(str, dag.types))
-    parents = {
-        str(dag.types[node]): [str(dag.types[parent]) for parent in above]
-        for node, above in enumerate(dag.predecessors())
-    }
-    lines = [f"network {_word(name)} {{", "}"]
-    for variable in variables:
-        levels = [_word(level) for level in _levels(data, variable)]
-        lines += [
-            f"variable {_word(variable)} {{",
-            f"  type discrete [ {len(levels)} ] {{ {', '.join(levels)} }};",
-            "}",
-        ]
-    for variable in variables:
-        lines += _probabilities(data, variable, parents[variable])
+    network = fit(Network.of(dag, states_of(data)), data, prior=PRIOR_COUNT)
+    return bif_text(network, name, digits=EXPORT_DIGITS)
+
+
+def bif_text(network: Network, name: str = "network", *, digits: int | None = None) -> str:
+    """A discrete network in the interchange format; without `digits`, its numbers come back exactly."""
+    continuous = [variable.name for variable in network.variables if not variable.is_discrete]
+    if continuous:
+        raise TaskError(f"BIF has no continuous variables, such as {continuous[0]!r}; write the network as .json")
+    network.need_parameters()
+    words = words_of(network.names)
+    state_words = {variable.name: words_of(variable.states or ()) for variable in network.variables}
+    lines = [f"network {words_of([name])[name]} {{", "}"]
+    for variable in network.variables:
+        lines += _variable(variable, words[variable.name], state_words[variable.name])
+    for variable in network.variables:
+        lines += _probabilities(network, variable, words, state_words, digits)
     return "\n".join(lines) + "\n"
 
 
-def _probabilities(data: DiscreteData, variable: str, parents: Sequence[str]) -> list[str]:
-    columns = [data.names.index(name) for name in (*parents, variable)]
-    sizes = [data.num_levels[column] for column in columns]
-    if np.prod(sizes[:-1], dtype=float) > MAX_ROWS:
-        raise TaskError(f"{variable!r} has too many combinations of parents to write them all down")
-    counts = np.zeros(sizes)
-    rows, times = data.distinct
-    np.add.at(counts, tuple(rows[:, column] for column in columns), times)
-    shares = counts + PRIOR_COUNT / sizes[-1]
-    shares /= shares.sum(-1, keepdims=True)
-    if not parents:
-        return [f"probability ( {_word(variable)} ) {{", f"  table {_numbers(shares)};", "}"]
-    lines = [f"probability ( {_word(variable)} | {', '.join(map(_word, parents))} ) {{"]
-    for codes in product(*(range(size) for size in sizes[:-1])):
-        given = ", ".join(_word(_levels(data, name)[code]) for name, code in zip(parents, codes, strict=True))
-        lines.append(f"  ({given}) {_numbers(shares[codes])};")
+def _variable(variable: Variable, word: str, state_words: dict[str, str]) -> list[str]:
+    lines = [f"variable {word} {{", f"  type discrete [ {len(state_words)} ] {{ {', '.join(state_words.values())} }};"]
+    if word != variable.name:
+        lines.append(property_line(NAME, variable.name))
+    if any(name != each for name, each in state_words.items()):
+        lines.append(property_line(STATES, variable.states or ()))
     return [*lines, "}"]
 
 
-def _levels(data: DiscreteData, variable: str) -> tuple[str, ...]:
-    return data.levels[data.names.index(variable)]
+def _probabilities(
+    network: Network,
+    variable: Variable,
+    words: dict[str, str],
+    state_words: dict[str, dict[str, str]],
+    digits: int | None,
+) -> list[str]:
+    assert isinstance(variable.parameters, ProbabilityTable)
+    shares = variable.parameters.probabilities
+    if not variable.parents:
+        return [f"probability ( {words[variable.name]} ) {{", f"  table {_numbers(shares, digits)};", "}"]
+    if shares[..., 0].size > MAX_ROWS:
+        raise TaskError(f"{variable.name!r} has too many combinations of parents to write them all down")
+    lines = [f"probability ( {words[variable.name]} | {', '.join(words[each] for each in variable.parents)} ) {{"]
+    states = [[state_words[parent][state] for state in network[parent].states or ()] for parent in variable.parents]
+    for given, row in zip(product(*states), shares.reshape(-1, shares.shape[-1]), strict=True):
+        lines.append(f"  ({', '.join(given)}) {_numbers(row, digits)};")
+    return [*lines, "}"]
 
 
-def _word(text: str) -> str:
-    """A name as BIF has it: letters, digits and underscores."""
-    return re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_") or "_"
-
-
-def _numbers(shares: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> str:
-    return ", ".join(f"{share:.8g}" for share in shares)
+def _numbers(shares: Floats, digits: int | None) -> str:
+    return ", ".join(repr(share) if digits is None else f"{share:.{digits}g}" for share in shares.tolist())

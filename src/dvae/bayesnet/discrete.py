@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from dvae.bayesnet.counting import AnyIntegers, Floats, grouped
 from dvae.dag.lines import FilePath, numbered_lines
 from dvae.errors import FormatError, TaskError
-
-Integers = npt.NDArray[np.intp]
 
 MISSING = ("", "NA", "NaN", "nan")
 """Cells that stand for no value. None is not among them: it is a category of the insurance data."""
@@ -24,7 +22,7 @@ class DiscreteData:
     """Rows of categories: `levels[v][codes[row, v]]` is the value of variable v."""
 
     names: tuple[str, ...]
-    codes: Integers  # row variable
+    codes: AnyIntegers  # row variable
     levels: tuple[tuple[str, ...], ...]
 
     def __post_init__(self) -> None:
@@ -90,10 +88,15 @@ class DiscreteData:
         return [len(values) for values in self.levels]
 
     @cached_property
-    def distinct(self) -> tuple[Integers, npt.NDArray[np.float64]]:
+    def distinct(self) -> tuple[AnyIntegers, Floats]:
         """The distinct rows and how often each occurs."""  # row variable; row
         rows, counts = np.unique(self.codes, axis=0, return_counts=True)
         return rows, counts.astype(np.float64)
+
+    @cached_property
+    def grouped(self) -> tuple[AnyIntegers, Floats | None]:
+        """As `distinct`, in any order, where many rows are equal; else all rows, and None for their weights."""
+        return grouped(self.codes, self.num_levels)
 
     def __repr__(self) -> str:
         return f"DiscreteData({len(self.names)} variables, {self.num_rows:,} rows)"

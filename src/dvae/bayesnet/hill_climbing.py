@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dvae.bayesnet.scores import Booleans, Floats, NetworkScores, ScoreName, bits
+from dvae.bayesnet.counting import Floats, bits
+from dvae.bayesnet.scores import Booleans, NetworkScores, ScoreName
 from dvae.bayesnet.structure import FoundNetwork, check_limit
 from dvae.errors import TaskError
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Literal, TypeAlias, get_args
 
@@ -23,14 +23,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
-from dvae.bayesnet.discrete import DiscreteData, Integers
+from dvae.bayesnet.counting import Floats, Integers, JointCounts, bits
+from dvae.bayesnet.discrete import DiscreteData
 from dvae.dag import Dag
 from dvae.errors import TaskError
 
 ScoreName = Literal["bic", "aic", "loglik", "k2", "bde"]
 SCORE_NAMES: tuple[ScoreName, ...] = get_args(ScoreName)
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 Booleans: TypeAlias = npt.NDArray[np.bool_]
 Term: TypeAlias = tuple[Literal["entropy", "factorial", "rising", "dirichlet"], int]
 
@@ -52,9 +52,13 @@ class NetworkScores:
         self.names = data.names
         self.index_of = {name: index for index, name in enumerate(data.names)}
         self.num_levels = data.num_levels
-        rows, self._weights = data.distinct
+        rows, weights = data.grouped
         self._columns = [np.ascontiguousarray(column) for column in rows.T]
+        self._joint = JointCounts(self._columns, self.num_levels, weights)
+        self._level_counts = np.array(self.num_levels, dtype=np.float64)
         self._terms: dict[tuple[Term, int], float] = {}
+        self._extensions: dict[tuple[Term, int], Floats] = {}
+        self._tables: dict[Term, Floats] = {}
         self._locals: dict[tuple[str, int, int], float] = {}
 
     def local(self, name: ScoreName, variable: str, parents: Iterable[str] = ()) -> float:
@@ -75,6 +79,42 @@ class NetworkScores:
             found = gain - self._price(name) * (self.num_levels[variable] - 1) * cells
             self._locals[key] = found
         return found
+
+    def additions(self, name: ScoreName, variable: int, parents: int) -> Floats:
+        """The terms of a variable with each variable as one more parent; those it has, and itself, mean nothing."""
+        whole, given = self._parts(name, variable)
+        gain = self._extended(whole, parents | 1 << variable) - self._extended(given, parents)
+        cells = math.prod(self.num_levels[place] for place in bits(parents)) * self._level_counts
+        added: Floats = gain - self._price(name) * (self.num_levels[variable] - 1) * cells
+        return added
+
+    def _extended(self, term: Term, mask: int) -> Floats:
+        """The terms of a set with each variable as one more."""
+        key = (term, mask)
+        if key not in self._extensions:
+            cells = math.prod(self.num_levels[place] for place in bits(mask))
+            terms = np.empty(len(self.names))
+            for places, counts, firsts in self._joint.extended(mask):
+                if term[0] == "dirichlet":
+                    wide = np.diff([*firsts, counts.shape[1]])
+                    values = _rising(counts, np.repeat(self.iss / (cells * self._level_counts[places]), wide))
+                else:
+                    values = self._by_count(term)[counts]
+                terms[places] = np.add.reduceat(values.sum(0), firsts)
+            self._extensions[key] = terms
+        return self._extensions[key]
+
+    def _by_count(self, term: Term) -> Floats:
+        """What one configuration adds, by the number of rows that have it."""
+        if term not in self._tables:
+            counts = np.arange(self.data.num_rows + 1)
+            kind, levels = term
+            if kind == "entropy":
+                table: Floats = counts.astype(np.float64) * np.log(np.maximum(counts, 1))
+            else:
+                table = _rising(counts, 1.0 if kind == "factorial" else float(levels))
+            self._tables[term] = table
+        return self._tables[term]
 
     def score(self, name: ScoreName, dag: Dag) -> float:
         """The score of one network."""
@@ -172,7 +212,7 @@ class NetworkScores:
         key = (term, mask)
         if key not in self._terms:
             cells = math.prod(self.num_levels[place] for place in bits(mask))
-            self._terms[key] = self._value(term, self._joint_counts(mask), cells)
+            self._terms[key] = self._value(term, self._joint.counts(mask), cells)
         return self._terms[key]
 
     def _value(self, term: Term, counts: Floats, cells: float) -> float:
@@ -185,19 +225,6 @@ class NetworkScores:
         start = levels if kind == "rising" else self.iss / cells
         return float(gammaln(start + counts).sum() - len(counts) * gammaln(start))
 
-    def _joint_counts(self, mask: int) -> Floats:
-        """How often each joint configuration of some variables occurs, those that never do left out."""
-        groups, codes = 1, np.zeros(len(self._weights), dtype=np.intp)
-        most = 4 * len(codes) + 1024  # cells to count into, before codes are made dense again
-        for place in bits(mask):
-            if groups > 1 and groups * self.num_levels[place] > most:
-                seen = np.bincount(codes, minlength=groups) > 0
-                codes, groups = (np.cumsum(seen) - 1)[codes], int(seen.sum())
-            codes = codes * self.num_levels[place] + self._columns[place]
-            groups *= self.num_levels[place]
-        counts = np.bincount(codes, self._weights, minlength=groups).astype(np.float64, copy=False)
-        return counts[counts > 0]
-
     def _all_terms(self, wanted: set[Term], most: int) -> dict[Term, Floats]:
         """The terms of all sets of at most so many variables, by bit mask; each set's counts refine a smaller one's."""
         size = len(self.names)
@@ -209,24 +236,15 @@ class NetworkScores:
             for place in range(first, size if room else first):
                 levels = self.num_levels[place]
                 finer = codes * levels + self._columns[place]
-                every = np.bincount(finer, self._weights, minlength=len(counts) * levels)
-                finer_counts = every.astype(np.float64, copy=False)
+                finer_counts = self._joint.counted(finer, len(counts) * levels)
                 seen = finer_counts > 0
                 has_children = room > 1 and place + 1 < size
                 dense = (np.cumsum(seen) - 1)[finer] if has_children else finer
                 visit(mask | 1 << place, place + 1, room - 1, dense, finer_counts[seen], cells * levels)
 
-        rows = np.zeros(len(self._weights), dtype=np.intp)
-        visit(0, 0, most, rows, np.array([self._weights.sum()]), 1.0)
+        rows = np.zeros(self._joint.num_rows, dtype=np.intp)
+        visit(0, 0, most, rows, np.array([float(self.data.num_rows)]), 1.0)
         return terms
-
-
-def bits(mask: int) -> Iterator[int]:
-    """The places of the ones in a bit mask, smallest first."""
-    while mask:
-        lowest = mask & -mask
-        yield lowest.bit_length() - 1
-        mask ^= lowest
 
 
 def parent_masks(adjacency: Booleans) -> npt.NDArray[np.generic]:
@@ -245,6 +263,12 @@ def parent_masks(adjacency: Booleans) -> npt.NDArray[np.generic]:
 def squeezed(mask: int, variable: int) -> int:
     """A bit mask without the place of `variable`."""
     return mask & ((1 << variable) - 1) | mask >> (variable + 1) << variable
+
+
+def _rising(counts: npt.NDArray[np.integer], start: Floats | float) -> Floats:
+    """ln Gamma(start + count) / Gamma(start)."""
+    found: Floats = gammaln(start + counts) - gammaln(start)
+    return found
 
 
 def _halves(table: Floats, variable: int) -> tuple[Floats, Floats]:

@@ -12,7 +12,8 @@ from itertools import chain, combinations
 
 import numpy as np
 
-from dvae.bayesnet.scores import MAX_TABULATED, Floats, NetworkScores, ScoreName, bits, squeezed
+from dvae.bayesnet.counting import Floats, bits
+from dvae.bayesnet.scores import MAX_TABULATED, NetworkScores, ScoreName, squeezed
 from dvae.dag import Dag
 from dvae.errors import TaskError
 
@@ -43,7 +44,13 @@ def exact_optimum(scores: NetworkScores, max_parents: int | None = None, *, name
         raise TaskError(
             f"the exact optimum is computed for at most {MAX_TABULATED} variables, not {size}; use hill climbing"
         )
-    tables = [best_of_subsets(table) for table in scores.local_tables(name, max_parents)]
+    return FoundNetwork.of(scores, name, best_network_of_tables(scores.local_tables(name, max_parents)))
+
+
+def best_network_of_tables(local_tables: Sequence[Floats]) -> list[int]:
+    """The parents in the best network of all, from every variable's score with every set of parents."""
+    size = len(local_tables)
+    tables = [best_of_subsets(table) for table in local_tables]
     sets = np.arange(2**size)
     sizes = np.bitwise_count(sets)
     best = np.full(2**size, -np.inf)
@@ -65,7 +72,7 @@ def exact_optimum(scores: NetworkScores, max_parents: int | None = None, *, name
         variable = int(sink[left])
         left ^= 1 << variable
         parents[variable] = _smallest_best(tables[variable], left, variable)
-    return FoundNetwork.of(scores, name, parents)
+    return parents
 
 
 def exact_in_order(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -46,7 +47,7 @@ def table_of(name: str) -> str | None:
     if base in (EMBEDDED, BNLEARN):
         return base
     path = base.removeprefix(PREFIX)
-    is_file = path != base and (path.lower().endswith(TABLE_ENDINGS) or Path(path).is_file())
+    is_file = path != base and (path.lower().endswith(TABLE_ENDINGS) or os.path.isfile(path))  # noqa: PTH113 - any text
     return path if is_file else None
 
 

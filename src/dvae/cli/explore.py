@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import threading
-import webbrowser
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dvae.cli import options
-from dvae.errors import ConfigError, DvaeError, MissingError
+from dvae.cli import options, serving
+from dvae.errors import DvaeError, MissingError
 from dvae.progress import progress_bar
 
 if TYPE_CHECKING:
     from dvae.dag import DagSet
     from dvae.models import VAE
     from dvae.runs import Run
-
-PORT = 8050
 
 
 def explore(
@@ -29,13 +25,9 @@ def explore(
         ),
     ] = None,
     points: Annotated[int, typer.Option(min=2, max=200_000, help="How many DAGs the map shows.")] = 20_000,
-    port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help=f"Port of the page; {PORT}, or a free one, by default.")
-    ] = None,
-    host: Annotated[str, typer.Option(help="Address of the page; by default only this machine can open it.")] = (
-        "127.0.0.1"
-    ),
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
+    port: serving.Port = None,
+    host: serving.Host = serving.HOST,
+    browser: serving.Browser = True,
     data: options.MovedData = None,
     device: options.Device = "auto",
 ) -> None:
@@ -55,30 +47,7 @@ def explore(
         known, source = known_dags(opened, vae, points)
     space = explorer.Space.of(vae, known, run.resolve().name, source)
     app = explorer.make_app(explorer.PageModel(space, studies), host=host)
-    server = _server(app, host, port)
-    address = f"http://{f'[{host}]' if ':' in host else host}:{server.port}/"
-    if not explorer.is_loopback(host):
-        print(f"Anyone who can reach {host} can open this page and make this machine compute.", flush=True)
-    print(f"{len(known):,} DAGs ({source}). The page is at {address} - Ctrl-C ends it.", flush=True)
-    if browser:
-        threading.Timer(0.5, webbrowser.open, (address,)).start()
-    try:
-        server.serve_forever()  # until Ctrl-C
-    finally:
-        server.server_close()
-    print("The page is closed.")
-
-
-def _server(app: Any, host: str, port: int | None) -> Any:
-    """A server at the port asked for; where none was and the usual one is taken, at a free one."""
-    from dvae import explorer
-
-    try:
-        return explorer.make_server(app, host, PORT if port is None else port)
-    except ConfigError:
-        if port is not None:
-            raise
-        return explorer.make_server(app, host, 0)
+    serving.serve(app, host, port, browser, f"{len(known):,} DAGs ({source})")
 
 
 def known_dags(run: Run, vae: VAE, points: int) -> tuple[DagSet, str]:

@@ -24,14 +24,16 @@ def import_checkpoint(
     from dvae import compat
     from dvae.runs import Run, RunConfig
     from dvae.runs.run import check_free
+    from dvae.training.lock import locked
 
     check_free(run)
     name = inputs.task_name(task)
     space = inputs.get_task(name)
     state = compat.read_original(file)
     vae = compat.from_original(original, state, space.num_types, space.max_nodes, task=space)
-    Run.create(run, space, config=RunConfig(name, model=vae.config))
-    vae.save(run)
+    with locked(run):
+        Run.create(run, space, config=RunConfig(name, model=vae.config))
+        vae.save(run)
     facts = {
         "run": str(run),
         "model": vae.config.name,

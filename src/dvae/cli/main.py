@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from typing import Annotated, Any
 
@@ -10,6 +11,7 @@ from typer.core import TyperGroup
 
 from dvae import __version__, logs
 from dvae.cli import (
+    bn,
     data,
     decode,
     demo,
@@ -20,6 +22,7 @@ from dvae.cli import (
     import_checkpoint,
     models,
     nas,
+    output,
     predict,
     predictivity,
     report,
@@ -31,9 +34,11 @@ from dvae.cli import (
     train,
     worker,
 )
-from dvae.errors import DvaeError
+from dvae.errors import DivergedError, DvaeError
 from dvae.passwords import hide_arguments
+from dvae.processes import as_ctrl_c
 
+FAILED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130  # 128 + the number of SIGINT, as shells have it
 
@@ -43,21 +48,23 @@ class Program(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            answer = super().invoke(ctx)
+            sys.stdout.flush()  # a full disk is said below, not when the interpreter ends
+            return answer
         except DvaeError as error:
-            raise _ended(str(error)) from None
+            raise _ended(str(error), FAILED if isinstance(error, DivergedError) else BAD_INPUT) from None
         except BrokenPipeError:
             raise  # the reader of our output has seen enough; Click ends quietly
         except OSError as error:
-            if error.filename is None or error.strerror is None:
+            if error.strerror is None:
                 raise
-            raise _ended(f"{error.filename}: {error.strerror}") from None
+            raise _ended(f"{error.filename or 'the output'}: {error.strerror}") from None
         except KeyboardInterrupt:
             raise _ended("interrupted", INTERRUPTED) from None
 
 
 def _ended(sentence: str, code: int = BAD_INPUT) -> typer.Exit:
-    print("Error:", " ".join(sentence.splitlines()), file=sys.stderr)
+    print("Error:", output.printable(" ".join(sentence.splitlines())), file=sys.stderr)
     return typer.Exit(code)
 
 
@@ -106,6 +113,7 @@ app.command("explore", rich_help_panel=LOOK)(explore.explore)
 app.command("reproduce", rich_help_panel=WORK)(reproduce.reproduce)
 app.command("report", rich_help_panel=LOOK)(report.report)
 app.add_typer(nas.app, rich_help_panel=WORK)
+app.add_typer(bn.app, rich_help_panel=WORK)
 app.command("data", rich_help_panel=LOOK)(data.data)
 app.command("score", rich_help_panel=LOOK)(score.score)
 app.command("draw", rich_help_panel=LOOK)(draw.draw)
@@ -116,6 +124,8 @@ app.command("settings", rich_help_panel=LOOK)(settings.settings)
 def main() -> None:
     """The console script."""
     hide_arguments()
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, as_ctrl_c)
     try:
         app()
     except KeyboardInterrupt:  # before a command began

@@ -33,9 +33,10 @@ Timeout = Annotated[
     float | None, typer.Option("--timeout", min=0.0, metavar="SECONDS", help="Of one score; its process is then ended.")
 ]
 Isolate = Annotated[
-    bool | None,
+    Literal["yes", "no"] | None,
     typer.Option(
-        "--isolate/--no-isolate",
+        "--isolate",
+        metavar="yes|no",
         help="Run the score in a process of its own, which it may crash \\[default: if it is yours (--score), or has a "
         "--timeout].",
     ),

@@ -24,8 +24,10 @@ MAX_REASONS = 3  # told to a person
 PROGRAM = "dvae"
 COMMANDS = (
     *("demo", "train", "evaluate", "predictivity", "search", "worker", "sample", "encode", "decode", "explore"),
-    *("import-checkpoint", "reproduce", "report", "nas", "data", "score", "draw", "models", "settings"),
+    *("import-checkpoint", "reproduce", "report", "nas", "bn", "data", "score", "draw", "models", "settings"),
 )
+_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # what JSON may hold and a terminal may not
+_CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 COMMAND = re.compile(rf"(?<![\w/.:=-])dvae (?=({'|'.join(COMMANDS)})\b)")
 DAG_ENDINGS = (".jsonl", ".jsonl.gz")
 PICTURE_ENDINGS = (".svg", ".png")
@@ -33,12 +35,18 @@ PICTURE_ENDINGS = (".svg", ".png")
 
 def print_json(answer: object) -> None:
     """One JSON value and nothing else."""
-    print(json.dumps(finite(answer), indent=2, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(finite(answer), indent=2, ensure_ascii=False, allow_nan=False)
+    print(_UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def note(sentence: str) -> None:
     """A sentence for the person at the terminal, which no program reads; commands in it can be typed as they are."""
-    print(COMMAND.sub(f"{program()} ", sentence), file=sys.stderr)
+    print(printable(COMMAND.sub(f"{program()} ", sentence)), file=sys.stderr)
+
+
+def printable(text: str) -> str:
+    """The text as a terminal may show it: names can hold control characters and halves of surrogate pairs."""
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def program() -> str:
@@ -56,7 +64,8 @@ def print_table(
     rows: Iterable[Sequence[str]], *, title: str | None = None, header: Sequence[str] | None = None
 ) -> None:
     """Aligned columns; the first names the others. In a file or a pipe: plain text, one line per row."""
-    rows = [tuple(row) for row in rows]
+    rows = [tuple(printable(cell).replace("\n", "\\n") for cell in row) for row in rows]
+    title = None if title is None else printable(title)
     if not sys.stdout.isatty():
         _print_plain([*([header] if header else []), *rows], title)
         return

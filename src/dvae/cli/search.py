@@ -34,7 +34,8 @@ def search(
         str,
         typer.Option(
             metavar="NAME",
-            help="trust-region, trust-region-latents, paper, gradient, random, evolution, or package.module:class.",
+            help="trust-region, trust-region-latents, latent-evolution, paper, gradient, random, evolution, or "
+            "package.module:class.",
         ),
     ] = "trust-region",
     score: Annotated[
@@ -93,8 +94,25 @@ def search(
     ] = None,
     study: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Which study of the storage \\[default: task, score, strategy and seed]."),
+        typer.Option(
+            metavar="NAME", help="Which study of the storage \\[default: task, score, strategy, seed and retraining]."
+        ),
     ] = None,
+    retrain: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Train the model on after every N scores, on its training DAGs and all that is known, better ones "
+            "weighted more.",
+        ),
+    ] = None,
+    retrain_weight: Annotated[
+        float, typer.Option(metavar="K", help="With --retrain: the smaller, the more the best DAGs count.")
+    ] = 1e-3,
+    retrain_epochs: Annotated[
+        int, typer.Option(min=1, metavar="N", help="With --retrain: how often as many DAGs as there are are drawn.")
+    ] = 1,
     workers: Annotated[
         int, typer.Option(min=0, metavar="N", help="Processes that score; 0: only `dvae worker`s elsewhere.")
     ] = 1,
@@ -134,7 +152,8 @@ def search(
 
     output.check_outputs(out, draw)
     opened = Run.open(run, data=data)
-    if workers and isolate is not False and score != properties.PREDICTOR:
+    isolated = None if isolate is None else isolate == "yes"
+    if workers and isolated is not False and score != properties.PREDICTOR:
         prepare(score)
     vae = opened.model(device)
     searched = vae.task if task is None else inputs.get_task(inputs.task_name(task))
@@ -146,12 +165,16 @@ def search(
         scored = properties.predictor_score(run, objectives, device)
         score = properties.PREDICTOR
     else:
-        scored = _placed(searched, score, isolate, timeout, workers, attempts)
+        scored = _placed(searched, score, isolated, timeout, workers, attempts)
     url = storage or storage_of(run)
     asked = score if objectives is None else properties.asked(score, objectives)
-    name = study or _study_name(run, url, searched, asked, strategy, seed)
+    ending = f"-retrain{retrain}" if retrain else ""
+    name = study or _study_name(run, url, searched, asked, strategy, seed) + ending
     if known is None and warm is None and _begun_with_nothing(url, name):
         known = NONE  # as a search that is resumed was begun
+    plan = None
+    if retrain is not None:
+        plan = opened.retraining(name, retrain, weight=retrain_weight, epochs=retrain_epochs, device=device)
     if objectives is None:
         start = start_of(
             lambda: opened.dataset, searched, score, source=known, count=warm, seed=seed, minimize=minimize
@@ -186,9 +209,10 @@ def search(
             seconds=None if minutes is None else 60 * minutes,
             about={"run": str(run.absolute()), "known_before": best and as_plain(best)},
             progress=True,
-            isolate=isolate,
+            isolate=isolated,
             attempts=attempts,
             take_over=take_over,
+            retrain=plan,
             objectives=objectives,
         )
     except KeyboardInterrupt:

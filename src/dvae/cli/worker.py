@@ -73,8 +73,9 @@ def worker(
             return True
         return idle is not None and idle_seconds > idle
 
+    isolated = None if isolate is None else isolate == "yes"
     objectives = objectives_of(opened.description)
-    with placed_score(named, task, isolate=isolate, timeout=timeout, attempts=attempts) as scored:
+    with placed_score(named, task, isolate=isolated, timeout=timeout, attempts=attempts) as scored:
         work = Work(scored.function, timeout, prune, opened.higher_is_better, heartbeat, objectives=objectives)
         done = work_on(opened.ledger, work, stop=stop)
     opened.close()

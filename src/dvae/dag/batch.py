@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from dvae.dag.column_tensors import ColumnTensors
+from dvae.dag.limits import check_tensors
 from dvae.dag.value import Dag, Label
 from dvae.errors import DagError
 
@@ -33,6 +34,7 @@ class DagBatch:
         longest = max((len(dag) for dag in dags), default=0)
         if longest > max_nodes:
             raise DagError(f"a DAG has {longest} nodes where at most {max_nodes} are allowed")
+        check_tensors(len(dags), max_nodes)
         types = torch.zeros(len(dags), max_nodes, dtype=torch.int64)
         adjacency = torch.zeros(len(dags), max_nodes, max_nodes, dtype=torch.bool)
         num_nodes = torch.tensor([len(dag) for dag in dags], dtype=torch.int64)

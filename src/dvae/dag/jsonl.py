@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Any, Literal, get_args
 
 from dvae.dag.columns import finite
+from dvae.dag.limits import check_size
 from dvae.dag.lines import FilePath, numbered_lines, write_lines
 from dvae.dag.value import Dag
 from dvae.errors import DagError, FormatError
@@ -129,6 +130,7 @@ def _scored_dag(record: object) -> ScoredDag:
     for key in record:
         if key not in _KNOWN_KEYS:
             raise DagError(f"the key {reprlib.repr(key)} is none of {', '.join(_KNOWN_KEYS)}")
+    check_size(len(record["types"]), len(record["edges"]))
     dag = from_plain(record)
     return ScoredDag(dag, _finite(record["score"]) if "score" in record else None, _split(record.get("split")))
 

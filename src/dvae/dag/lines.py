@@ -17,6 +17,9 @@ from dvae.files import atomic_path
 MAX_LINE_BYTES = 16 * 2**20
 """A longer line is refused as soon as this much of it has been read."""
 
+MAX_GROWTH = 300
+"""How many times its size a gzip file may unpack to; DAGs reach 30."""
+
 _GZIP_MAGIC = b"\x1f\x8b"
 
 FilePath = str | os.PathLike[str]
@@ -26,12 +29,15 @@ def numbered_lines(path: FilePath) -> Iterator[tuple[int, str]]:
     """The lines of a UTF-8 file and their numbers from 1, blank ones left out; gzip is known by content."""
     with contextlib.ExitStack() as stack:
         stream = _opened(path, stack)
-        number = 0
+        number, room = 0, MAX_GROWTH * Path(path).stat().st_size + MAX_LINE_BYTES
         while True:
             number += 1
             raw = _line(stream, path, number)
             if not raw:
                 return
+            room -= len(raw)
+            if room < 0:
+                raise FormatError.at(path, number, f"the file unpacks to more than {MAX_GROWTH} times its size")
             if not raw.strip():
                 continue
             try:
@@ -74,6 +80,8 @@ def _opened(path: FilePath, stack: contextlib.ExitStack) -> BinaryIO | gzip.Gzip
         raise FormatError.at(path, 1, "this is a folder where a file is expected") from None
     except OSError as error:
         raise FormatError.at(path, 1, f"the file cannot be read ({error.strerror})") from None
+    except ValueError:
+        raise FormatError(f"{os.fspath(path)!r} is no name of a file") from None
     if magic != _GZIP_MAGIC:
         return raw
     return stack.enter_context(gzip.GzipFile(fileobj=raw, mode="rb"))

@@ -8,11 +8,13 @@ from typing import Any
 from dvae.dag.convert import from_networkx
 from dvae.dag.dot import all_from_dot
 from dvae.dag.jsonl import ScoredDag, load_jsonl
+from dvae.dag.limits import check_size
 from dvae.dag.lines import FilePath
 from dvae.errors import DagError, FormatError, MissingError
 
 DOT_ENDINGS = (".dot", ".gv")
 GRAPHML_ENDING = ".graphml"
+MAX_TEXT_BYTES = 64 * 2**20  # of a DOT or GraphML file, which is read as a whole
 TABLE_ENDINGS = (".csv", ".csv.gz", ".tsv", ".parquet")
 
 
@@ -24,11 +26,15 @@ def load_dags(path: FilePath) -> list[ScoredDag]:
             f"{path} is a table, not a file of DAGs: for Bayesian networks over its columns name the task bn:{path}; "
             "DAGs are read from JSONL, DOT (.dot) and GraphML (.graphml)"
         )
-    if name.endswith(DOT_ENDINGS):
-        return [ScoredDag(dag) for dag in all_from_dot(_text(path), str(path))]
-    if name.endswith(GRAPHML_ENDING):
-        return [ScoredDag(_graphml(path))]
-    return load_jsonl(path)
+    if not name.endswith((*DOT_ENDINGS, GRAPHML_ENDING)):
+        return load_jsonl(path)
+    dags = all_from_dot(_text(path), str(path)) if name.endswith(DOT_ENDINGS) else [_graphml(path)]
+    for dag in dags:
+        try:
+            check_size(len(dag), len(dag.edges))
+        except DagError as error:
+            raise FormatError(f"{path}: {error}") from None
+    return [ScoredDag(dag) for dag in dags]
 
 
 def _graphml(path: FilePath) -> Any:
@@ -53,6 +59,8 @@ def _graphml(path: FilePath) -> Any:
 
 def _text(path: FilePath) -> str:
     try:
+        if Path(path).stat().st_size > MAX_TEXT_BYTES:
+            raise FormatError(f"{path}: the file is longer than {MAX_TEXT_BYTES:,} bytes; JSONL has no such limit")
         return Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
         raise MissingError(f"the file {path} does not exist") from None

@@ -73,6 +73,8 @@ def blocks(total: int, size: int, seconds: float | None, minimum: int) -> Iterat
 def read_value(cls: type[T], mapping: Mapping[str, Any], where: str, **parts: object) -> T:
     """A measured value from its mapping, with `parts` in place of some fields; keys that are not fields are ignored."""
     names = {field.name for field in dataclasses.fields(cls)}
+    if not isinstance(mapping, Mapping):
+        raise FormatError(f"{where}: expected an object")
     try:
         return from_mapping(cls, {key: value for key, value in {**mapping, **parts}.items() if key in names}, where)
     except ConfigError as error:

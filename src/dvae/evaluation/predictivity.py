@@ -19,7 +19,7 @@ from torch import Tensor
 from dvae import provenance
 from dvae.config import check, to_mapping
 from dvae.dag import Dataset
-from dvae.errors import DvaeError
+from dvae.errors import DvaeError, FormatError
 from dvae.evaluation.common import evaluation_mode, read_value
 from dvae.evaluation.contenders import Contender, ScoredParts, measure, scored_parts
 from dvae.models import VAE
@@ -121,7 +121,10 @@ class Predictivity:
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any], where: str = "predictivity") -> Predictivity:
         """What `to_mapping` wrote."""
-        rows = tuple(PredictivityRow.from_mapping(row, f"{where}.rows") for row in mapping["rows"])
+        try:
+            rows = tuple(PredictivityRow.from_mapping(row, f"{where}.rows") for row in mapping["rows"])
+        except (KeyError, TypeError) as error:
+            raise FormatError(f"{where}: its rows cannot be read ({type(error).__name__}: {error})") from None
         return read_value(cls, mapping, where, rows=rows)
 
     def to_mapping(self) -> dict[str, object]:

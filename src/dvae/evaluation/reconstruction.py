@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -82,17 +82,17 @@ def reconstruction(
     with evaluation_mode(vae), progress_bar(title, len(batch), "graphs", progress) as bar:
         for chosen in blocks(len(batch), block_size(vae, each), seconds, MIN_GRAPHS):
             truth = batch.select(chosen).to(vae.device)
-            if vae.columns is not None:
+            if truth.columns is not None:
                 truth = vae.prepare(truth)  # in the order of decoded nodes, values can be compared one by one
             posterior = vae.encode(truth)
             latents = posterior.mean if mode == "mean" else _draws(posterior, encodings, generator)
-            given = None if vae.conditions is None else vae.conditions.of(truth).repeat_interleave(encodings, 0)
-            decoded = vae.decode_batch(latents, greedy=greedy, copies=decodings, seed=next_seed(generator), given=given)
+            own = own_conditions(vae, truth, encodings)
+            decoded = vae.decode_batch(latents, greedy=greedy, copies=decodings, seed=next_seed(generator), **own)
             equal = same_graphs(vae.task, truth, decoded)
             same += equal.view(len(truth), each).sum(1).tolist()
             if each == 1:
                 comparisons += compared(vae.task, vae.prepare(truth), decoded, equal.tolist())
-                if vae.columns is not None:
+                if truth.columns is not None:
                     pairs = zip(vae.task.unbatch(truth), vae.task.unbatch(decoded), strict=True)
                     columns += [compare_columns(vae.task.schema, true, found) for true, found in pairs]
             bar.update(len(truth), same=sum(same) / (each * len(same)))
@@ -102,6 +102,13 @@ def reconstruction(
         clustered_proportion(per_graph), mode, greedy, encodings, decodings, per_graph, closeness,
         ColumnCloseness.of(columns) if columns else None,
     )  # fmt: skip
+
+
+def own_conditions(vae: VAE, truth: DagBatch, times: int) -> dict[str, Any]:
+    """The graphs' own conditions, each `times`, as `VAE.decode_batch` takes them; nothing where there are none."""
+    if truth.properties is None or vae.conditions is None:
+        return {}
+    return {"given": vae.conditions.of(truth).repeat_interleave(times, 0)}
 
 
 def same_graphs(task: Task, truth: DagBatch, decoded: DagBatch) -> Tensor:

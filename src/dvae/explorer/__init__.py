@@ -2,8 +2,9 @@
 
 from dvae.explorer.maps import FlatMap
 from dvae.explorer.model import PageModel
+from dvae.explorer.network_model import NetworkModel
 from dvae.explorer.places import Changed, Given, Known, Latent, Place, RequestError
-from dvae.explorer.server import is_loopback, make_app, make_server
+from dvae.explorer.server import is_loopback, make_app, make_network_app, make_server
 from dvae.explorer.space import Finding, Space
 from dvae.explorer.studies import open_studies
 
@@ -14,12 +15,14 @@ __all__ = [
     "Given",
     "Known",
     "Latent",
+    "NetworkModel",
     "PageModel",
     "Place",
     "RequestError",
     "Space",
     "is_loopback",
     "make_app",
+    "make_network_app",
     "make_server",
     "open_studies",
 ]

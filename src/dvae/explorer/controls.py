@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from typing import Any
 
 from dash import ctx, dcc, html
@@ -94,13 +95,13 @@ def chart(name: str, frame: str) -> html.Div:
     return html.Div(graph, id=f"{name}-frame", className=frame)
 
 
-def drawing(name: str) -> html.Div:
+def drawing(name: str, more_style: Sequence[dict[str, Any]] = ()) -> html.Div:
     """An empty drawing of a DAG."""
     graph = Cytoscape(
         id=name,
         elements=[],
         layout={"name": "preset", "fit": True, "padding": 16},
-        stylesheet=DRAWING_STYLE,
+        stylesheet=[*DRAWING_STYLE, *more_style],
         style={"width": "100%", "height": "100%"},
         minZoom=0.1,
         maxZoom=1.6,

@@ -77,9 +77,20 @@ def elements(
     dag: Dag, style: DagStyle, task: Task, *, within: Frame | None = None, changed: Changes | None = None
 ) -> list[Element]:
     """The nodes and edges of a drawing; changed ones carry classes, removed edges are drawn as ghosts."""
-    place = within or frame(dag, style, task)
+    return named_elements(dag, style, task.node_names(dag), within=within, changed=changed)
+
+
+def named_elements(
+    dag: Dag,
+    style: DagStyle,
+    names: Sequence[Name],
+    *,
+    within: Frame | None = None,
+    changed: Changes | None = None,
+) -> list[Element]:
+    """As `elements`, for nodes with these names."""
+    place = within or _frame(dag, [style.box(label) for label in dag.types], names)
     changed = changed or Changes()
-    names = task.node_names(dag)
     nodes = [_node(node, dag.types[node], name, place, style, name in changed.nodes) for node, name in enumerate(names)]
     number = {name: node for node, name in enumerate(names)}
     shown = [(names[source], names[target]) for source, target in dag.edges]
@@ -110,7 +121,7 @@ def thumbnail(dag: Dag, task: Task) -> str:
 
     Small pictures stand side by side to be compared, so nodes have fixed places where the task names them.
     """
-    text = to_svg(dag, style=compact(task_style(task)), arrange=_arrangement(dag, task)).encode()
+    text = to_svg(dag, style=compact(task_style(task)), arrange=_arrangement(dag, task)).encode("utf-8", "replace")
     return "data:image/svg+xml;base64," + base64.b64encode(text).decode("ascii")
 
 

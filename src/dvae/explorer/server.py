@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import importlib.resources
+import io
 import ipaddress
 import logging
 import socket
 import threading
+import time
 from typing import Any
 
 from dvae.errors import ConfigError, DvaeError
 from dvae.explorer.model import PageModel
+from dvae.explorer.network_model import NetworkModel
 from dvae.extras import missing
 
 MAX_BYTES = 1_000_000  # of one request
 MAX_REQUESTS = 12  # worked on at once; others wait
 PATIENCE = 20.0  # seconds that a request waits
+SILENCE = 10.0  # seconds that a client may send nothing
+BODY_SECONDS = 20.0  # in which a request must be here as a whole
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # The page may load from where it came from, and from nowhere else.
 POLICY = (
@@ -30,14 +35,33 @@ log = logging.getLogger("dvae")
 def make_app(model: PageModel, *, host: str = "127.0.0.1") -> Any:
     """The Dash application of the page, for a server at `host`."""
     try:
-        from dash import Dash
-
         from dvae.explorer import page
     except ImportError:
         raise missing("dash", "explorer", "the explorer") from None
+    app = _app(model.space.title, page.layout(model), host)
+    page.connect(app, model)
+    model.warm_up()
+    return app
+
+
+def make_network_app(model: NetworkModel, *, host: str = "127.0.0.1") -> Any:
+    """The Dash application of the page on a Bayesian network, for a server at `host`."""
+    try:
+        from dvae.explorer import network_page
+    except ImportError:
+        raise missing("dash", "explorer", "the page") from None
+    app = _app(model.title, network_page.layout(model), host)
+    network_page.connect(app, model)
+    return app
+
+
+def _app(title: str, layout: Any, host: str) -> Any:
+    """An application that shows a layout, bounded, with nothing fetched from elsewhere."""
+    from dash import Dash
+
     app = Dash(
         __name__,
-        title=f"{model.space.title} · dvae",
+        title=f"{title} · dvae",
         update_title="",
         serve_locally=True,
         include_assets_files=False,
@@ -45,9 +69,7 @@ def make_app(model: PageModel, *, host: str = "127.0.0.1") -> Any:
         on_error=_show_error,
         add_log_handler=False,
     )
-    app.layout = page.layout(model)
-    page.connect(app, model)
-    model.warm_up()
+    app.layout = layout
     _bound(app.server, host)
     return app
 
@@ -58,6 +80,8 @@ def make_server(app: Any, host: str, port: int) -> Any:
     from werkzeug.serving import make_server as make
 
     class Quiet(WSGIRequestHandler):
+        timeout = SILENCE  # of the socket, so that a half-sent request ends
+
         def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
             log.debug("%s %s", self.requestline, code)
 
@@ -104,6 +128,26 @@ def plain_words(error: Exception) -> str:
     return "Something went wrong on our side; the terminal shows what. The page still works."
 
 
+def _body(environ: dict[str, Any]) -> bytes:
+    """What a request carries, up to one byte more than is allowed; `OSError` where it does not come in time."""
+    length, stream = environ.get("CONTENT_LENGTH") or "", environ["wsgi.input"]
+    if not length and not environ.get("wsgi.input_terminated"):
+        return b""
+    wanted = min(int(length), MAX_BYTES + 1) if length.isdecimal() else MAX_BYTES + 1
+    ends, parts, got = time.monotonic() + BODY_SECONDS, [], 0
+    while got < wanted:
+        part = (stream.read1 if hasattr(stream, "read1") else stream.read)(min(wanted - got, 65536))
+        if not part:
+            if length.isdecimal():
+                raise OSError("cut off")
+            break
+        parts.append(part)
+        got += len(part)
+        if time.monotonic() > ends:
+            raise OSError("too slow")
+    return b"".join(parts)
+
+
 def _bound(server: Any, host: str) -> None:
     """Limits on size and number of requests, and words for whatever goes wrong on the way."""
     from flask import abort, jsonify, request
@@ -124,6 +168,13 @@ def _bound(server: Any, host: str) -> None:
     application = server.wsgi_app
 
     def in_turn(environ: dict[str, Any], start_response: Any) -> Any:
+        # Whoever sends half a request waits for himself, and takes nobody's place.
+        try:
+            body = _body(environ)
+        except (OSError, ValueError):
+            start_response("408 Request Timeout", [("Content-Type", "application/json"), ("Connection", "close")])
+            return [b'{"message": "The request did not come as a whole."}']
+        environ |= {"wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body))}
         if not places.acquire(timeout=PATIENCE):
             body = b'{"message": "The page is busy; try again in a moment."}'
             start_response("503 Service Unavailable", [("Content-Type", "application/json")])

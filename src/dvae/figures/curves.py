@@ -75,6 +75,15 @@ def read_series(path: str | Path, x: str = "epoch", columns: Sequence[str] | Non
     path = Path(path)
     if not path.is_file():
         raise MissingError(f"{path}: there is no such file")
+    try:
+        return _series(path, x, columns)
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{path}: not UTF-8 text (byte {error.start})") from None
+    except csv.Error as error:
+        raise FormatError(f"{path}: not comma-separated values ({error})") from None
+
+
+def _series(path: Path, x: str, columns: Sequence[str] | None) -> list[Series]:
     points: dict[str, tuple[list[float], list[float]]] = {}
     with path.open(newline="", encoding="utf-8") as file:
         rows = csv.reader(file, strict=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dvae.dag.value import Dag
+from dvae.dag.value import Dag, Edge
 from dvae.errors import ConfigError
 from dvae.figures.fixed_layouts import Arrange
 from dvae.figures.layout import Layout, Point, layered
@@ -21,6 +21,7 @@ MARGIN = 14.0
 CORNER = 8.0
 HEAD = 8.0  # length of an arrow head
 HEAD_WIDTH = 7.5
+WIDE_EDGE = 2.5  # an edge wider than this has a larger head
 TITLE_SIZE = 12.5
 TITLE_HEIGHT = 26.0
 MAX_TITLE_WIDTH = 220.0  # up to which a title may widen its cell
@@ -30,9 +31,26 @@ CARD = "#f8fafc"
 CARD_EDGE = "#e2e8f0"
 
 
-def draw_dag(dag: Dag, *, title: str | None = None, style: DagStyle | None = None) -> Picture:
-    """One DAG, top to bottom, with a title above it."""
-    return draw_dags([dag], titles=None if title is None else [title], style=style)
+@dataclass(frozen=True, slots=True)
+class EdgeLook:
+    """How one edge is drawn where it differs from the others."""
+
+    width: float
+    colour: str
+    head: bool = True  # without one, an edge has no direction
+    note: str = ""  # shown on hover
+
+
+def draw_dag(
+    dag: Dag,
+    *,
+    title: str | None = None,
+    style: DagStyle | None = None,
+    looks: Mapping[Edge, EdgeLook] | None = None,
+) -> Picture:
+    """One DAG, top to bottom, with a title above it; `looks` has edges that are drawn otherwise."""
+    style = style or style_of([dag])
+    return _Grid.of([_cell(dag, title or "", style, layered)], 1).picture(style, {}, looks or {})
 
 
 def draw_dags(
@@ -98,7 +116,7 @@ def save_dags(
     """Write one DAG or a grid of them to a .svg or .png file; returns its path."""
     return write_picture(
         path,
-        svg=lambda: to_svg(dags, titles, columns, style, marks, arrange).encode(),
+        svg=lambda: to_svg(dags, titles, columns, style, marks, arrange).encode("utf-8", "replace"),
         png=lambda: to_png(dags, titles, columns, style, marks=marks, arrange=arrange),
     )
 
@@ -144,7 +162,9 @@ class _Grid:
         gaps = 0.0 if len(self.cells) == 1 else CELL_GAP
         return _total(self.widths, gaps), _total(self.heights, gaps)
 
-    def picture(self, style: DagStyle, marks: Mapping[int, str]) -> Picture:
+    def picture(
+        self, style: DagStyle, marks: Mapping[int, str], looks: Mapping[Edge, EdgeLook] | None = None
+    ) -> Picture:
         columns = len(self.widths)
         alone = len(self.cells) == 1
         gap = 0.0 if alone else CELL_GAP
@@ -159,7 +179,7 @@ class _Grid:
             if not alone and style.background is not None:
                 middle = (left + width / 2, top + height / 2)
                 cards.append(Shape(*middle, width, height, CORNER, marks.get(place, CARD), CARD_EDGE))
-            arrows += _arrows(cell, x, y, style)
+            arrows += _arrows(cell, x, y, style, looks or {})
             nodes += _nodes(cell, x, y, style)
             if cell.title:
                 at = (left + width / 2, top + self.title_height / 2 + 4)
@@ -198,17 +218,27 @@ def _nodes(cell: _Cell, left: float, top: float, style: DagStyle) -> list[Shape]
     return nodes
 
 
-def _arrows(cell: _Cell, left: float, top: float, style: DagStyle) -> list[Arrow]:
+def _arrows(cell: _Cell, left: float, top: float, style: DagStyle, looks: Mapping[Edge, EdgeLook]) -> list[Arrow]:
     arrows = []
+    plain = EdgeLook(style.edge_width, style.edge)
     for (source, target), route in zip(cell.dag.edges, cell.layout.routes, strict=True):
-        points = [(left + x, top + y) for x, y in route]
-        tip, right, down = points[-1], *_direction(points[-2], points[-1])
-        base = (tip[0] - HEAD * right, tip[1] - HEAD * down)
-        x, y = HEAD_WIDTH / 2 * down, HEAD_WIDTH / 2 * right
-        head = (tip, (base[0] - x, base[1] + y), (base[0] + x, base[1] - y))
+        look = looks.get((source, target), plain)
+        points = tuple((left + x, top + y) for x, y in route)
         full = f"{source}: {cell.dag.types[source]} → {target}: {cell.dag.types[target]}"
-        arrows.append(Arrow(_stopped_at(points, base), head, style.edge, style.edge_width, full))
+        if not look.head:
+            arrows.append(Arrow(points, None, look.colour, look.width, look.note or full))
+            continue
+        head, base = _head(points, max(1.0, look.width / WIDE_EDGE))
+        arrows.append(Arrow(_stopped_at(points, base), head, look.colour, look.width, look.note or full))
     return arrows
+
+
+def _head(points: Sequence[Point], scale: float) -> tuple[tuple[Point, Point, Point], Point]:
+    """The triangle at the end of a route, and the middle of its base."""
+    tip, right, down = points[-1], *_direction(points[-2], points[-1])
+    base = (tip[0] - scale * HEAD * right, tip[1] - scale * HEAD * down)
+    x, y = scale * HEAD_WIDTH / 2 * down, scale * HEAD_WIDTH / 2 * right
+    return (tip, (base[0] - x, base[1] + y), (base[0] + x, base[1] - y)), base
 
 
 def _direction(start: Point, end: Point) -> Point:

@@ -45,10 +45,10 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """A chain of cubics, a start then (control, control, end) each, that stops at the base of its head."""
+    """A chain of cubics, a start then (control, control, end) each, that stops at the base of its head, if any."""
 
     points: tuple[Point, ...]
-    head: tuple[Point, Point, Point]
+    head: tuple[Point, Point, Point] | None
     colour: str
     width: float
     full: str = ""

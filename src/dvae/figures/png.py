@@ -101,7 +101,8 @@ def _arrows(axes: Axes, arrows: Iterable[Arrow], point: float) -> None:
         thick = width * point
         lines = PathCollection(paths, facecolors="none", edgecolors=colour, linewidths=thick, zorder=1)
         axes.add_collection(lines, autolim=False)
-        heads = PolyCollection([a.head for a in group], facecolors=colour, edgecolors="none", zorder=1)
+        outlines = [a.head for a in group if a.head is not None]
+        heads = PolyCollection(outlines, facecolors=colour, edgecolors="none", zorder=1)
         axes.add_collection(heads, autolim=False)
 
 

@@ -47,7 +47,9 @@ def _arrow(arrow: Arrow) -> str:
         f"C{_point(rest[k])} {_point(rest[k + 1])} {_point(rest[k + 2])}" for k in range(0, len(rest), 3)
     )
     line = f'<path d="{path}" fill="none" stroke="{arrow.colour}" stroke-width="{_number(arrow.width)}"/>'
-    head = f'<polygon points="{" ".join(map(_point, arrow.head))}" fill="{arrow.colour}"/>'
+    head = ""
+    if arrow.head is not None:
+        head = f'<polygon points="{" ".join(map(_point, arrow.head))}" fill="{arrow.colour}"/>'
     return f'<g class="edge">{_hover(arrow.full)}{line}{head}</g>'
 
 

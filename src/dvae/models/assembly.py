@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from dvae.config import replace
-from dvae.errors import ConfigError
+from dvae.errors import ConfigError, DvaeError
 from dvae.models import storage
 from dvae.models.catalogue import part_names
 from dvae.models.config import SLOTS, ModelConfig, Preset, model_config, preset_settings
 from dvae.models.features import NodeFeatures
 from dvae.models.parts import Aggregation, Plan, Readout
 from dvae.models.registry import AGGREGATIONS, DECODERS, ENCODERS, READOUTS
+from dvae.models.tensor_file import read_tensors
 from dvae.models.vae import VAE
 from dvae.tasks import Task
+
+WIDE = 4096  # of any setting, from where on the size of a model is looked at before it is made
 
 
 def build(
@@ -45,6 +49,7 @@ def build(
             settings[slot] = registry.canonical(settings[slot])
     changes = {**preset_settings(preset), **settings}
     config = model_config(name, **changes) if config is None else replace(config, **changes, name=name)
+    _check_memory(task, config)
     with torch.random.fork_rng(devices=[], enabled=seed is not None):
         if seed is not None:
             torch.manual_seed(seed)
@@ -75,13 +80,47 @@ def load(folder: str | Path, *, device: str | torch.device = "cpu") -> VAE:
     """The model saved in `folder`."""
     folder = Path(folder)
     config, task = storage.read_settings(folder)
-    state = storage.read_tensors(folder / storage.WEIGHTS)
+    state = read_tensors(folder / storage.WEIGHTS)
+    _check_fits(task, config, state, folder / storage.WEIGHTS)
     vae = _assembled(task, config)
     dtype = next((tensor.dtype for tensor in state.values() if tensor.is_floating_point()), None)
     if dtype is not None:
         vae = vae.to(dtype)
     storage.load_distinct_state(vae, state, folder / storage.WEIGHTS)
     return vae.to(device)
+
+
+def _check_fits(task: Task, config: ModelConfig, state: dict[str, torch.Tensor], where: Path) -> None:
+    """Compares shapes before there is room for the weights: a file of settings may ask for any sizes."""
+    planned = _planned(task, config)
+    if planned is not None:
+        storage.check_shapes(planned, state, where)
+
+
+def _check_memory(task: Task, config: ModelConfig) -> None:
+    """Refuses a model that is larger than the memory of this machine."""
+    widest = max((value for value in vars(config).values() if type(value) is int), default=0)
+    planned = _planned(task, config) if widest > WIDE else None
+    if planned is None or not hasattr(os, "sysconf"):
+        return
+    needed = 4 * planned.num_parameters()
+    here = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > here:
+        raise ConfigError(
+            f"a model of {planned.num_parameters():,} parameters (hidden = {config.hidden:,}) takes "
+            f"{needed / 2**30:,.0f} GB, and this machine has {here / 2**30:,.0f}: choose smaller settings"
+        )
+
+
+def _planned(task: Task, config: ModelConfig) -> VAE | None:
+    """The model without room for its weights; None where a part of somebody's needs numbers to be made."""
+    try:
+        with torch.device("meta"):
+            return _assembled(task, config)
+    except DvaeError:
+        raise
+    except (RuntimeError, MemoryError, OverflowError, ValueError, TypeError):
+        return None
 
 
 def _features(task: Task, config: ModelConfig) -> NodeFeatures:

@@ -26,6 +26,8 @@ PRESETS: dict[str, dict[str, float]] = {
     "original": {"noise_scale": 0.01},
 }
 DEFAULT_NAME = "dvae"
+MAX_WIDTH, MAX_DEPTH = 1_000_000, 1_000  # what a setting may ask for; memory ends long before
+DEPTHS = ("layers", "rounds")
 
 
 def preset_settings(name: str) -> dict[str, float]:
@@ -96,6 +98,9 @@ class ModelConfig(ChosenBySettings):
             type(self) is self.class_for(named),
             f"these are settings of another model than {self.name!r}: change a name with dvae.config.replace",
         )
+        for setting, value in vars(self).items():
+            most = MAX_DEPTH if setting in DEPTHS else MAX_WIDTH
+            check(type(value) is not int or value <= most, f"{setting} must be at most {most:,}, not {_short(value)}")
         check(self.hidden >= 1, f"hidden must be at least 1, not {self.hidden}")
         check(self.latent >= 1, f"latent must be at least 1, not {self.latent}")
         check(self.kl_weight >= 0, f"kl_weight must not be negative: {self.kl_weight}")
@@ -162,6 +167,11 @@ def _copied(field: dataclasses.Field[Any]) -> Any:
         return dataclasses.field(default=field.default)
     assert field.default_factory is not dataclasses.MISSING
     return dataclasses.field(default_factory=field.default_factory)
+
+
+def _short(number: object) -> str:
+    """A number that may be too long to read."""
+    return f"about 2**{number.bit_length()}" if isinstance(number, int) and number.bit_length() > 64 else str(number)
 
 
 def _advice(key: str, known: list[str]) -> str:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from pathlib import Path
 
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from dvae.config import read_toml, to_toml
 from dvae.errors import CheckpointError, MissingError
-from dvae.files import atomic_path, read_json, write_json, write_text
+from dvae.files import read_json, write_json, write_text
 from dvae.models.config import ModelConfig
 from dvae.models.migration import FORMAT, check_format
+from dvae.models.tensor_file import check_finite, write_tensors
+from dvae.models.tensor_file import read_tensors as read_tensors
 from dvae.tasks import Task, from_spec, to_spec
 
 WEIGHTS = "model.safetensors"
@@ -37,7 +37,15 @@ def distinct_state(module: nn.Module) -> dict[str, Tensor]:
 
 
 def load_distinct_state(module: nn.Module, state: dict[str, Tensor], where: object) -> None:
-    """Strict: every tensor of the module, none more, of the same shape."""
+    """Strict: every tensor of the module, none more, of the same shape, all of finite numbers."""
+    check_shapes(module, state, where)
+    check_finite(state, where)
+    for name, tensor in distinct_state(module).items():
+        tensor.copy_(state[name])
+
+
+def check_shapes(module: nn.Module, state: Mapping[str, Tensor], where: object) -> None:
+    """Refuses tensors that are not those of `module`, by names and shapes."""
     own = distinct_state(module)
     missing, unknown = sorted(own.keys() - state.keys()), sorted(state.keys() - own.keys())
     if missing or unknown:
@@ -49,17 +57,6 @@ def load_distinct_state(module: nn.Module, state: dict[str, Tensor], where: obje
             raise CheckpointError(
                 f"{where} does not fit the model: {name} is {tuple(state[name].shape)}, not {tuple(tensor.shape)}"
             )
-        tensor.copy_(state[name])
-
-
-def read_tensors(path: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file."""
-    if not path.is_file():
-        raise MissingError(f"{path} is not there")
-    try:
-        return load_file(path)
-    except (SafetensorError, json.JSONDecodeError, ValueError) as error:
-        raise CheckpointError(f"{path} is not a whole safetensors file ({error})") from error
 
 
 def save(folder: str | Path, module: nn.Module, config: ModelConfig, task: Task) -> None:
@@ -68,8 +65,7 @@ def save(folder: str | Path, module: nn.Module, config: ModelConfig, task: Task)
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / TASK, to_spec(task))
     write_text(folder / SETTINGS, f"format = {FORMAT}\n{to_toml(config)}")
-    with atomic_path(folder / WEIGHTS) as path:
-        save_file({name: tensor.cpu().contiguous() for name, tensor in distinct_state(module).items()}, path)
+    write_tensors(folder / WEIGHTS, distinct_state(module))
 
 
 def read_settings(folder: str | Path) -> tuple[ModelConfig, Task]:

@@ -15,6 +15,7 @@ from dvae.config import check, replace, to_mapping
 from dvae.dag import Dag, ScoredDag, to_plain
 from dvae.dag.jsonl import format_line
 from dvae.data.images import ImageData
+from dvae.errors import DivergedError
 from dvae.files import write_json
 from dvae.nas.architecture import Architecture
 from dvae.nas.dataset import best_networks
@@ -110,7 +111,10 @@ class Campaign:
                 if not self.in_time(epochs, longer or 0):
                     continue
             note(f"{number} of {len(items)}: {Architecture.from_dag(item.dag)}")
-            self.add(item.dag, item.score, epochs)
+            try:
+                self.add(item.dag, item.score, epochs)
+            except DivergedError as error:
+                note(f"left out: {error}")
         if len(self.rows) < len(items):
             note(f"Time allows {len(self.rows)} of {len(items)} architectures.")
         if longer is not None and self.rows:

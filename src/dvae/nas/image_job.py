@@ -65,7 +65,7 @@ class ImageJob(Job):
 
     def step(self, place: Place) -> None:
         for group in self.optimizer.param_groups:
-            group["lr"] = self.plan.schedule.rate(self.position(place), self.share(place))
+            group["lr"] = self.plan.schedule.rate(self.position(place), self.share(place)) * place.rate_share
         images, labels = next(self.batches)
         with dropout_from(self.generators["dropout"]), self.autocast():
             scores = self.scores(images)

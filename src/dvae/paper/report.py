@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dvae.config import from_mapping, to_mapping
-from dvae.errors import MissingError
+from dvae.errors import FormatError, MissingError
 from dvae.files import read_json, write_json, write_text
 from dvae.models.migration import current
 from dvae.paper.figures import figures
@@ -48,7 +48,8 @@ def read_plan(run: Path) -> Preset:
     if not path.is_file():
         raise MissingError(f"{run} holds no reproduction ({PLAN} is not there); make one with: dvae reproduce")
     mapping = read_json(path)
-    assert isinstance(mapping, dict)
+    if not isinstance(mapping, dict):
+        raise FormatError(f"{path}: this is no plan of a reproduction, which is an object")
     return from_mapping(Preset, current(mapping), str(path))
 
 

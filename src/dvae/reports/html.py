@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from html import escape
 
+from dvae.files import as_characters
 from dvae.reports.document import Block, Code, Document, Figure, Heading, Items, Paragraph, Table
 
 STYLE = """
@@ -40,7 +41,7 @@ def to_html(document: Document) -> str:
     headings = [block for block in document.blocks if isinstance(block, Heading) and block.level == 2]
     links = "".join(f'<a href="#{_anchor(heading)}">{escape(heading.text)}</a>' for heading in headings)
     body = "\n".join(_block(block) for block in document.blocks)
-    return (
+    return as_characters(
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(document.title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"

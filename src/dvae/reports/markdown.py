@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from dvae.files import as_characters
 from dvae.reports.document import Block, Code, Document, Figure, Heading, Items, Paragraph, Table
 
 
 def to_markdown(document: Document, folder: Path) -> str:
     """Pictures are named relative to `folder`, where the text will lie."""
     parts = [f"# {document.title}", *(_block(block, folder) for block in document.blocks)]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return as_characters("\n\n".join(part for part in parts if part) + "\n")
 
 
 def _block(block: Block, folder: Path) -> str:

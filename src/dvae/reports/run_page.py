@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dvae.config import load_toml
 from dvae.errors import FormatError, MissingError
 from dvae.evaluation import Evaluation, Predictivity
 from dvae.evaluation.prior import calibrated
@@ -80,7 +80,8 @@ def run_page(facts: RunFacts) -> Document:
 def _title(facts: RunFacts) -> str:
     if facts.model is not None:
         return f"{facts.model.config.name} on {facts.model.task.name}"
-    name = facts.settings.get("model", {}).get("name", "model")
+    model = facts.settings.get("model")
+    name = model.get("name", "model") if isinstance(model, Mapping) else "model"
     return f"{name} on {facts.settings.get('task', facts.name)}"
 
 
@@ -157,7 +158,7 @@ def _training(facts: RunFacts) -> list[Block]:
 
 def _curves(metrics: Path | None) -> list[Panel]:
     """The losses, those of validation graphs among them where they were measured."""
-    if metrics is None or metrics.read_text(encoding="utf-8").count("\n") < 2:  # stopped before an epoch ended
+    if metrics is None or metrics.read_bytes().count(b"\n") < 2:  # stopped before an epoch ended
         return []
     series = {one.name: one for one in read_series(metrics)}
     losses = tuple(series[name] for name in LOSSES if name in series)
@@ -187,7 +188,7 @@ def _training_words(record: Mapping[str, Any]) -> str:
             f"per second on {record['device']}; ended: {result['ended']}. {provenance['date']}, torch "
             f"{provenance['versions']['torch']}."
         )
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return ""
 
 
@@ -202,10 +203,7 @@ def _model(run: Path) -> VAE | None:
 def _toml(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FormatError(f"{path}: not TOML: {error}") from None
+    return load_toml(path)
 
 
 def _json(path: Path) -> dict[str, Any]:

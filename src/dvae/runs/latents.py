@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
+import math
+import reprlib
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dvae.dag.lines import numbered_lines, write_lines
-from dvae.errors import ConfigError, FormatError, MissingError
+from dvae.errors import ConfigError, DvaeError, FormatError, MissingError
 from dvae.files import atomic_path, write_text
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ENDINGS = (".npz", ".jsonl", ".csv")
+MAX_ARRAY_BYTES = 2**30
 NAMES = ("mean", "latent")  # what the array, the key or the columns may be called
 
 
@@ -72,11 +75,27 @@ def _read_npz(path: Path, width: int) -> NDArray[numpy.float64]:
             name = next((name for name in NAMES if name in arrays), None)
             if name is None:
                 raise FormatError(f"{path}: none of its arrays is called {' or '.join(NAMES)}")
+            member = arrays.zip.getinfo(f"{name}.npy") if f"{name}.npy" in arrays.zip.namelist() else None
+            if member is None or member.file_size > MAX_ARRAY_BYTES or member.flag_bits & 1:
+                raise FormatError(f"{path}: its array {name} is longer than {MAX_ARRAY_BYTES:,} bytes, or locked")
+            _check_shape(arrays.zip, member)
             return numpy.asarray(arrays[name], dtype=numpy.float64)
-    except (zipfile.BadZipFile, ValueError, TypeError, OSError, EOFError, AttributeError) as error:
-        if isinstance(error, FormatError):
-            raise
+    except DvaeError:
+        raise
+    except Exception:  # whatever zip files, their compression and the headers of arrays raise when they are damaged
         raise FormatError(f"{path}: not a readable .npz file of numbers") from None
+
+
+def _check_shape(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
+    """Refuses an array whose header promises more numbers than the file holds, before there is room for them."""
+    from numpy.lib import format as npy
+
+    with archive.open(member) as file:
+        version = npy.read_magic(file)
+        reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, _, dtype = reader(file)
+    if math.prod(shape) * dtype.itemsize > member.file_size or any(side < 0 for side in shape):
+        raise ValueError("more numbers than bytes")
 
 
 def _read_jsonl(path: Path, width: int) -> NDArray[numpy.float64]:
@@ -125,7 +144,10 @@ def _row(path: Path, number: int, values: object, width: int) -> list[float]:
         raise FormatError.at(path, number, 'a latent vector is a list of numbers, or an object with "mean"')
     for value in values:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise FormatError.at(path, number, f"{str(value)[:40]!r} is not a number")
+            raise FormatError.at(path, number, f"{reprlib.repr(value)} is not a number")
     if len(values) != width:
         raise FormatError.at(path, number, f"the vector has {len(values)} numbers; this model needs {width}")
-    return list(map(float, values))
+    try:
+        return list(map(float, values))
+    except OverflowError:
+        raise FormatError.at(path, number, "the vector holds an integer that is too large for a number") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from collections.abc import Mapping, Sequence
@@ -32,13 +33,16 @@ from dvae.runs.config import (
     write_config,
 )
 from dvae.runs.predictor import read_predictor, write_predictor
-from dvae.studies import Study, search, studies_of
+from dvae.runs.retraining import retrained_folder, trainer
+from dvae.studies import Retraining, Study, search, studies_of
 from dvae.studies.identity import model_fingerprint
 from dvae.studies.storage import storage_of
 from dvae.tasks import Task, from_spec, get, load_dataset, to_spec
 from dvae.tasks.generic import FILE_PREFIX
 from dvae.training import FitResult, checkpoint
 from dvae.training import fit as train
+from dvae.training.lock import FILE as LOCK
+from dvae.training.lock import locked
 from dvae.training.loop import METRICS, TRAINING
 from dvae.training.vae_job import batch_fingerprint
 from dvae.training.validation import BEST, load_best
@@ -110,7 +114,7 @@ class Run:
             run.config = replace(config, fingerprint=run.dataset.fingerprint)
         if automatic and (preset == AUTO or task.preset == AUTO):
             run._choose(settings, minutes, device)
-        run._write(held if run.config.data == DATA else None)
+        run._write(held if run.config.data == DATA else None, adopt)
         return run
 
     @classmethod
@@ -181,7 +185,12 @@ class Run:
 
         `settings` change how long is trained (`epochs`, `time_budget`, ...). `vae` is trained in place of a new model.
         """
-        config = changed_config(self.config, settings)
+        with contextlib.nullcontext() if is_helper_process() else locked(self.folder):
+            return self._fit(vae, changed_config(self.config, settings), resume, device, devices, progress)
+
+    def _fit(
+        self, vae: VAE | None, config: RunConfig, resume: bool, device: str, devices: int, progress: bool | None
+    ) -> FitResult:
         check_resumable(self.folder, self.config, config)
         self.config = config
         if not is_helper_process():
@@ -255,10 +264,45 @@ class Run:
         """New DAGs (`VAE.sample`)."""
         return self.model(device).sample(count, **options)
 
-    def search(self, *, device: str = "auto", storage: str | None = None, **options: Any) -> Study:
-        """Searches the run's space for better DAGs (`dvae.search`); the study is kept in the folder."""
+    def search(
+        self,
+        *,
+        device: str = "auto",
+        storage: str | None = None,
+        name: str = "search",
+        retrain: int | None = None,
+        retrain_weight: float = 1e-3,
+        retrain_epochs: int = 1,
+        **options: Any,
+    ) -> Study:
+        """Searches the run's space for better DAGs (`dvae.search`); the study is kept in the folder.
+
+        With `retrain`, the model is trained on after every so many evaluations (`retraining`).
+        """
         about = {"run": str(self.folder.absolute()), **options.pop("about", {})}
-        return search(self.model(device), storage=storage or self.storage, about=about, **options)
+        plan = None
+        if retrain is not None:
+            plan = self.retraining(name, retrain, weight=retrain_weight, epochs=retrain_epochs, device=device)
+        return search(
+            self.model(device), storage=storage or self.storage, name=name, about=about, retrain=plan, **options
+        )  # fmt: skip
+
+    def retraining(
+        self, study: str, every: int, *, weight: float = 1e-3, epochs: int = 1, device: str = "auto"
+    ) -> Retraining:  # fmt: skip
+        """How a search of this run trains the model on, every `every` evaluations; the run's own model stays as it is.
+
+        It is trained on the run's training DAGs and all that the search knows, better ones weighted more (the less
+        `weight`, the more), with the run's training settings; the weights are kept in the folder `retrained`.
+        """
+        return Retraining(
+            every,
+            trainer(self.config.training, device),
+            self.dataset.train.dags,
+            weight=weight,
+            epochs=epochs,
+            folder=retrained_folder(self.folder, study),
+        )
 
     @property
     def storage(self) -> str:
@@ -277,7 +321,8 @@ class Run:
         """Removes what training wrote, and nothing else, so that the run can start over."""
         for name in TRAINED:
             (self.folder / name).unlink(missing_ok=True)
-        if self.folder.is_dir() and not any(self.folder.iterdir()):
+        if self.folder.is_dir() and {path.name for path in self.folder.iterdir()} <= {LOCK}:
+            (self.folder / LOCK).unlink(missing_ok=True)
             self.folder.rmdir()
 
     def _choose(self, settings: Mapping[str, Any], minutes: float | None, device: str) -> None:
@@ -287,13 +332,16 @@ class Run:
         self.chosen = chosen
         self.config = changed_config(self.config, dict(chosen.settings))
 
-    def _write(self, data: Dataset | None) -> None:
+    def _write(self, data: Dataset | None, adopt: bool) -> None:
         if is_helper_process():
             return
-        if data is not None:
-            write_jsonl(self.folder / DATA, data.items())
-        write_config(self.folder, self.config)
-        write_json(self.folder / storage.TASK, to_spec(self.task))
+        with locked(self.folder):
+            if not adopt:
+                check_free(self.folder)
+            if data is not None:
+                write_jsonl(self.folder / DATA, data.items())
+            write_config(self.folder, self.config)
+            write_json(self.folder / storage.TASK, to_spec(self.task))
 
     def _loaded(self, config: RunConfig) -> Dataset:
         data = load_dataset(self.task, config.source(self.folder))
@@ -310,7 +358,8 @@ class Run:
             self._check_trained_on(data)
         self.use_data(data)
         self.config = replace(config, fingerprint=data.fingerprint)
-        write_config(self.folder, self.config)
+        with locked(self.folder):
+            write_config(self.folder, self.config)
 
     def _uses_file(self) -> bool:
         return self.config.data is not None or self.task.name.startswith(FILE_PREFIX)

@@ -4,6 +4,7 @@ from dvae.strategies.archive import Archive
 from dvae.strategies.base import Drawing, Strategy
 from dvae.strategies.evolution import Evolution
 from dvae.strategies.gradient import GradientAscent, GradientConfig
+from dvae.strategies.latent_evolution import LatentEvolution, LatentEvolutionConfig
 from dvae.strategies.many_objectives import ManyObjectives
 from dvae.strategies.objectives import Constraint, Objectives
 from dvae.strategies.paper import PaperSearch, PaperSearchConfig
@@ -19,6 +20,8 @@ __all__ = [
     "Evolution",
     "GradientAscent",
     "GradientConfig",
+    "LatentEvolution",
+    "LatentEvolutionConfig",
     "ManyObjectives",
     "Objectives",
     "PaperSearch",

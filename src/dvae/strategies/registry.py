@@ -14,6 +14,7 @@ from dvae.strategies.archive import Archive
 from dvae.strategies.base import Strategy
 from dvae.strategies.evolution import Evolution
 from dvae.strategies.gradient import GradientAscent
+from dvae.strategies.latent_evolution import LatentEvolution
 from dvae.strategies.paper import PaperSearch
 from dvae.strategies.random import RandomSearch
 from dvae.strategies.trust_region import TrustRegion, TrustRegionConfig
@@ -68,6 +69,7 @@ STRATEGIES.register("paper", PaperSearch)
 STRATEGIES.register("gradient", GradientAscent)
 STRATEGIES.register("random", RandomSearch)
 STRATEGIES.register("evolution", Evolution)
+STRATEGIES.register("latent-evolution", LatentEvolution)
 
 
 def make_strategy(strategy: Any, vae: VAE, archive: Archive, *, seed: int = 0) -> Strategy:

@@ -5,6 +5,7 @@ from dvae.studies.identity import model_fingerprint
 from dvae.studies.known import KnownScores, known_scores
 from dvae.studies.ledger import Ledger, MemoryLedger, Outcome, Trial
 from dvae.studies.pareto import Front, front_of
+from dvae.studies.retraining import Retraining
 from dvae.studies.scores import SCORES, TaskScore, named_score
 from dvae.studies.scoring import Report, Score
 from dvae.studies.sqlite_ledger import SqliteLedger
@@ -21,6 +22,7 @@ __all__ = [
     "MemoryLedger",
     "Outcome",
     "Report",
+    "Retraining",
     "Score",
     "Search",
     "SearchConfig",

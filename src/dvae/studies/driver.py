@@ -8,6 +8,7 @@ out, those already there are not written twice, those scored are not scored agai
 from __future__ import annotations
 
 import contextlib
+import copy
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -32,6 +33,7 @@ from dvae.studies.ledger import Direction, Ledger, MemoryLedger, Trial
 from dvae.studies.placement import placed_score
 from dvae.studies.presence import Presence
 from dvae.studies.reading import about_from, round_from
+from dvae.studies.retraining import RetrainedModel, Retraining
 from dvae.studies.scores import ResolvedScore
 from dvae.studies.scoring import MAX_SCORE, Score
 from dvae.studies.storage import open_ledger
@@ -92,6 +94,7 @@ def search(
     isolate: bool | None = None,
     attempts: int = ATTEMPTS,
     take_over: bool = False,
+    retrain: Retraining | None = None,
     objectives: Objectives | None = None,
 ) -> Study:
     """Searches the space of `vae` for DAGs that `score` well; where none is given, the task scores.
@@ -103,8 +106,9 @@ def search(
     processes, here or on other machines. No round begins after `seconds`. `on_round(study)` is called after each
     round and ends the search by returning True. `isolate` says whether the score runs in processes of its own (None:
     if it is named or has a timeout); where one dies, its candidate has so many `attempts`. `take_over` takes the study
-    from a process that seems to search with it. With `objectives` the score gives several values by name, `warm` DAGs
-    have them as properties, and the study's front is `dvae.studies.front_of(study)`.
+    from a process that seems to search with it. `retrain` says when and how the model, a copy of `vae`, is trained on.
+    With `objectives` the score gives several values by name, `warm` DAGs have them as properties, and the study's front
+    is `dvae.studies.front_of(study)`.
     """
     task = vae.task if task is None else task
     check(attempts >= 1, f"a candidate has at least one attempt, not {attempts}")
@@ -117,7 +121,7 @@ def search(
             about[OBJECTIVES] = objectives.to_mapping()
         config = SearchConfig(strategy_name, budget, batch, initial, seed, minimize)
         work = Work(scored.function, timeout, prune, not minimize, heartbeat, objectives=objectives)
-        begun = Search(vae, task, config, strategy, _scored(warm), start, about)
+        begun = Search(vae, task, config, strategy, _scored(warm), start, about, retrain)
         if storage is None:
             ledger: Ledger = MemoryLedger(name)
         elif isinstance(storage, str):
@@ -148,12 +152,16 @@ class Search:
         warm: Sequence[ScoredDag],
         start: Sequence[Dag],
         about: dict[str, Any],
+        retrain: Retraining | None = None,
     ) -> None:
         self.vae, self.task, self.config, self.warm, self.start = vae, task, config, warm, start
-        self.archive = Archive(task)
-        _, entry = STRATEGIES.resolve(strategy)
-        self.needs_start = entry.needs_start
-        self.strategy = entry.make(vae, self.archive, seed=config.seed)
+        self.retrained: RetrainedModel | None = None
+        if retrain is not None:
+            self.vae = copy.deepcopy(vae)
+            self.retrained = RetrainedModel(self.vae, retrain, config.seed)
+        _, self.entry = STRATEGIES.resolve(strategy)
+        self.needs_start = self.entry.needs_start
+        self._begin(config.seed)
         known = known_scores(warm, 0, higher_is_better=not config.minimize).best
         self.about = {
             "known_before": None if known is None else as_plain(known),
@@ -166,6 +174,7 @@ class Search:
             "warm": len(warm),
             "warm_fingerprint": fingerprint(warm),
             "start_fingerprint": fingerprint(start),
+            "retrain": None if retrain is None else retrain.describe(),
             "record": provenance.record(config.seed),
         }
 
@@ -195,7 +204,7 @@ class Search:
                 told = _of_round(trials, number)
                 ends = not told or len(trials) >= self.config.budget  # nothing new is found, or all are asked for
                 if not ends:
-                    self._tell(map(evaluation, told))
+                    self._learn(trials, number)
                     number += 1
                     ledger.describe(STATE, {"round": number, "strategy": self.strategy.state()})
                 if (on_round is not None and on_round(study) is True) or ends:
@@ -218,7 +227,7 @@ class Search:
         number = round_from(known, len(trials), ledger.name)
         self._tell(self.warm)
         for earlier in range(number):
-            self._tell(map(evaluation, _of_round(trials, earlier)))
+            self._learn(trials, earlier)
         if known["strategy"] is not None:
             try:
                 self.strategy.restore(known["strategy"])
@@ -227,9 +236,30 @@ class Search:
                 raise StudyError(f"the study {ledger.name!r} holds no state of its strategy ({problem})") from None
         return number
 
+    def _begin(self, seed: int) -> None:
+        """A strategy that knows nothing yet."""
+        self.archive = Archive(self.task)
+        self.strategy = self.entry.make(self.vae, self.archive, seed=seed)
+
+    def _learn(self, trials: list[Trial], number: int) -> None:
+        """Tells the scores of a round; a model that is retrained after it has a new strategy, which is told all."""
+        self._tell(map(evaluation, _of_round(trials, number)))
+        if self.retrained is None:
+            return
+        rounds = [_of_round(trials, each) for each in range(number + 1)]
+        known = [*self.warm, *(evaluation(trial) for each in rounds for trial in each)]
+        if self.retrained.follow(sum(map(len, rounds)), self._maximised(known)):
+            self._begin(self.retrained.next_seed())
+            self._tell(self.warm)
+            for each in rounds:
+                self._tell(map(evaluation, each))
+
+    def _maximised(self, evaluations: Iterable[ScoredDag]) -> list[ScoredDag]:
+        return [item if not self.config.minimize else _negative(item) for item in evaluations]
+
     def _tell(self, evaluations: Iterable[ScoredDag]) -> None:
         """Strategies maximise."""
-        told = [item if not self.config.minimize else _negative(item) for item in evaluations]
+        told = self._maximised(evaluations)
         self.strategy.tell(told)
         self.archive.add(told)  # where a strategy from outside did not
 

@@ -13,7 +13,8 @@ from dvae.errors import StudyError
 from dvae.models import VAE
 from dvae.registry import path_of
 
-FIXED = ("task", "score", "direction", "strategy", "seed", "batch", "initial", "warm", "objectives")
+FIXED = ("task", "score", "direction", "strategy", "seed", "batch", "initial", "warm", "retrain", "objectives")
+WITHOUT = {"retrain": None, "objectives": None}  # what studies begun before there was such a setting were begun with
 FINGERPRINTS = {
     "model_fingerprint": "model",
     "warm_fingerprint": "set of known scores",
@@ -54,6 +55,7 @@ def current(about: Mapping[str, Any]) -> dict[str, Any]:
 def check_same(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     """Refuses to go on with a study that was begun otherwise; what an older version did not note is not compared."""
     advice = "resume it without this change, or name another study"
+    before, now = {**WITHOUT, **before}, {**WITHOUT, **now}
     for key in FIXED:
         if key in before and before[key] != now[key]:
             was, is_now = (_shown(key, value) for value in (before[key], now[key]))

@@ -5,6 +5,7 @@ from dvae.tasks.bayesnet import BayesNetTask
 from dvae.tasks.circuits import CircuitsTask
 from dvae.tasks.enas import EnasTask
 from dvae.tasks.enas_surrogate import EnasSurrogateTask
+from dvae.tasks.expressions import ExpressionsTask
 from dvae.tasks.generic import GenericTask
 from dvae.tasks.nasbench201 import NasBench201Task
 from dvae.tasks.nasbench_graph import NasBenchGraphTask
@@ -19,6 +20,7 @@ __all__ = [
     "EnasSurrogateTask",
     "EnasTask",
     "ExportFormat",
+    "ExpressionsTask",
     "GenericTask",
     "Look",
     "ModelHints",

@@ -21,6 +21,7 @@ from torch import Tensor
 from dvae.bayesnet.bif import pgmpy_source, to_bif
 from dvae.bayesnet.discrete import DiscreteData
 from dvae.bayesnet.hill_climbing import hill_climb
+from dvae.bayesnet.knowledge import Knowledge
 from dvae.bayesnet.scores import MAX_TABULATED, NetworkScores, ScoreName
 from dvae.bayesnet.structure import checked_order, exact_optimum
 from dvae.bayesnet.tables import (
@@ -39,7 +40,8 @@ from dvae.dag.original import parse_bayesnet
 from dvae.errors import DagError, MissingError, TaskError
 from dvae.tasks.base import ExportFormat, Look, ModelHints, Task, packed_rows
 from dvae.tasks.ends import add_virtual_ends, drop_virtual_ends
-from dvae.tasks.rules import EachOnceRules
+from dvae.tasks.network_rules import NetworkRules
+from dvae.tasks.rules import DecodingRules, EachOnceRules, GrowthRules
 from dvae.tasks.vocabulary import END_INDEX, START_INDEX, Vocabulary
 
 __all__ = ["ASIA_VARIABLES", "BayesNetTask", "estimated_order", "network_task"]
@@ -56,7 +58,8 @@ class BayesNetTask(Task):
     """Networks over `variables`, whose order is the known topological order of the sampler.
 
     `table` names the data that networks are scored on (`dvae.bayesnet.tables`); they are `data` or, without, read when
-    first needed, so that a task whose table is gone can do everything else.
+    first needed, so that a task whose table is gone can do everything else. `knowledge` (edges, tiers, a limit) is kept
+    to while decoding.
     """
 
     examples = ("asia", "asia-bnlearn", "bn:cloudy,rain,sprinkler,wet")
@@ -77,7 +80,7 @@ class BayesNetTask(Task):
         batch_size=128,
         epochs=100,
     )
-    rules = EachOnceRules()
+    rules: DecodingRules | GrowthRules = EachOnceRules()
 
     def recipe(self, device: str) -> Mapping[str, object]:
         """Measured on 90,000 networks over Asia's eight variables (docs/results/straight-axes.md)."""
@@ -86,7 +89,13 @@ class BayesNetTask(Task):
         return {"model.hidden": 501, "training.batch_size": 512, "training.epochs": 40, "training.warmup": 200}
 
     def __init__(
-        self, name: str, variables: Sequence[str], table: str | None = None, *, data: DiscreteData | None = None
+        self,
+        name: str,
+        variables: Sequence[str],
+        table: str | None = None,
+        *,
+        data: DiscreteData | None = None,
+        knowledge: Knowledge | None = None,
     ) -> None:
         if len(variables) < 2:
             raise TaskError("a Bayesian network needs at least two variables")
@@ -96,6 +105,9 @@ class BayesNetTask(Task):
         self.variables = tuple(variables)
         self.vocabulary = Vocabulary.with_virtual_ends(self.variables)
         self.max_nodes = len(self.variables) + 2
+        self.knowledge = knowledge
+        if knowledge is not None:
+            self.rules = NetworkRules.of(knowledge.constraints(self.variables))
         short = all(len(variable) <= SHORT_NAME for variable in self.variables)
         self.look = Look(shape="circle" if short else "box", arrangement="ring")
 
@@ -109,13 +121,16 @@ class BayesNetTask(Task):
         return network_task(name)
 
     def spec(self) -> dict[str, Any]:
-        return {"name": self.name, "variables": list(self.variables), "table": self.table}
+        spec: dict[str, Any] = {"name": self.name, "variables": list(self.variables), "table": self.table}
+        return spec if self.knowledge is None else {**spec, "knowledge": self.knowledge.to_mapping()}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> BayesNetTask:
         name = str(spec["name"])
         table = spec["table"] if "table" in spec else table_of(name)  # runs before there were tables
-        return cls(name, [str(variable) for variable in spec["variables"]], None if table is None else str(table))
+        known = Knowledge.from_mapping(spec["knowledge"]) if "knowledge" in spec else None
+        variables = [str(variable) for variable in spec["variables"]]
+        return cls(name, variables, None if table is None else str(table), knowledge=known)
 
     @property
     def can_score(self) -> bool:

@@ -86,6 +86,14 @@ class NasBench201Task(TabularTask):
                 f"the table of NAS-Bench-201 is not at {path}: set DVAE_DATA to the folder that holds {FILE}, or name "
                 f"a CSV file with a column {CELL_COLUMN!r}: {NAME}:COLUMN@FILE.csv"
             )
+        try:
+            return self._entries(path)
+        except UnicodeDecodeError as error:
+            raise FormatError(f"{path}: not UTF-8 text (byte {error.start})") from None
+        except csv.Error as error:
+            raise FormatError(f"{path}: not comma-separated values ({error})") from None
+
+    def _entries(self, path: Path) -> list[ScoredDag]:
         with path.open(newline="", encoding="utf-8") as file:
             rows = csv.DictReader(file)
             columns = rows.fieldnames or []

@@ -16,25 +16,28 @@ from dvae.tasks.bayesnet import BayesNetTask
 from dvae.tasks.circuits import CircuitsTask
 from dvae.tasks.enas import EnasTask
 from dvae.tasks.enas_surrogate import EnasSurrogateTask
+from dvae.tasks.expressions import ExpressionsTask
 from dvae.tasks.generic import GenericTask
 from dvae.tasks.nasbench201 import NasBench201Task
 from dvae.tasks.nasbench_graph import NasBenchGraphTask
 from dvae.tasks.raw import RawTask
 
 NAMES = (
-    "enas6, enas12 (enasN for any depth), enas6-surrogate, nasbench201, nasbench-graph:cora, circuits, asia, "
-    "asia-bnlearn, bn:A,B,C (named variables), bn:FILE.csv (the columns of a table), file:DAGS.jsonl"
+    "enas6, enas12 (enasN for any depth), enas6-surrogate, nasbench201, nasbench-graph:cora, circuits, expressions, "
+    "asia, asia-bnlearn, bn:A,B,C (named variables), bn:FILE.csv (the columns of a table), file:DAGS.jsonl"
 )
 BUILT_IN: dict[str, type[Task]] = {
     "bayesnet": BayesNetTask,
     "circuits": CircuitsTask,
     "enas": EnasTask,
     "enas-surrogate": EnasSurrogateTask,
+    "expressions": ExpressionsTask,
     "nasbench-graph": NasBenchGraphTask,
     "nasbench201": NasBench201Task,
     "generic": GenericTask,
     "raw": RawTask,
 }
+MAX_TASK_NODES = 1_000_000  # of a saved task; what fits into memory is checked where DAGs become tensors
 EXAMPLES = tuple(name for kind in BUILT_IN.values() for name in kind.examples)
 
 
@@ -77,11 +80,20 @@ def from_spec(spec: Mapping[str, Any]) -> Task:
     """The task that `to_spec` described."""
     try:
         kind = TASKS.get(str(spec["kind"]))
-        return kind if isinstance(kind, Task) else kind.from_spec(spec)
+        task = kind if isinstance(kind, Task) else kind.from_spec(spec)
+        _check_sizes(task)
+        return task
     except MissingError as error:
         raise MissingError(f"the saved task cannot be made again: {error}") from None
-    except (KeyError, TypeError, ValueError) as error:
+    except KeyError as error:
+        raise CheckpointError(f"the saved task cannot be read: it does not say its {error}") from error
+    except (TypeError, ValueError, AttributeError, OverflowError, RecursionError, MemoryError) as error:
         raise CheckpointError(f"the saved task cannot be read: {error}") from error
+
+
+def _check_sizes(task: Task) -> None:
+    if not 1 <= task.max_nodes <= MAX_TASK_NODES or task.num_types > MAX_TASK_NODES:
+        raise TaskError(f"its DAGs would have {task.max_nodes} nodes of {task.num_types} types")
 
 
 def to_spec(task: Task) -> dict[str, Any]:

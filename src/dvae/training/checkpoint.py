@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from dvae.errors import CheckpointError, MissingError
-from dvae.files import atomic_path
+from dvae.errors import CheckpointError
 from dvae.models.migration import current
 from dvae.models.storage import distinct_state, load_distinct_state
+from dvae.models.tensor_file import read_noted, write_tensors
 
 FILE = "checkpoint.safetensors"
+NOTE = "state"  # where the header stands
+TABLES = ("place", "state", "settings")  # of the header
 FORMAT = 2  # 1, never written down, is version 0.1.0
 
 Parts = Mapping[str, tuple[nn.Module, torch.optim.Optimizer | None]]
@@ -39,8 +39,7 @@ def save(path: Path, parts: Parts, header: Mapping[str, Any], generators: Genera
             kept = {key: value for key, value in state.items() if isinstance(value, Tensor)}
             tensors |= {f"{part}.optimizer.{key}.{name}": _stored(value) for key, value in kept.items()}
     tensors |= {f"generator.{name}": generator.get_state() for name, generator in (generators or {}).items()}
-    with atomic_path(path) as temporary:
-        save_file(tensors, temporary, metadata={"state": json.dumps({"format": FORMAT, **header})})
+    write_tensors(path, tensors, {NOTE: json.dumps({"format": FORMAT, **header})})
 
 
 def load(path: Path, parts: Parts, settings: Mapping[str, Any], generators: Generators | None = None) -> dict[str, Any]:
@@ -50,10 +49,13 @@ def load(path: Path, parts: Parts, settings: Mapping[str, Any], generators: Gene
     for part, (module, optimizer) in parts.items():
         _load_module(path, part, module, tensors)
         if optimizer is not None:
-            _load_optimizer(f"{part}.optimizer.", module, optimizer, tensors)
+            _load_optimizer(path, f"{part}.optimizer.", module, optimizer, tensors)
     for name, generator in (generators or {}).items():
         if f"generator.{name}" in tensors:
-            generator.set_state(tensors[f"generator.{name}"])
+            try:
+                generator.set_state(tensors[f"generator.{name}"])
+            except (TypeError, RuntimeError):
+                raise CheckpointError(f"{path} does not hold a state of the random numbers {name!r}") from None
     return header
 
 
@@ -64,18 +66,27 @@ def load_weights(path: Path, part: str, module: nn.Module) -> None:
 
 def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The tensors of a checkpoint and its header, both in the present format but for the settings."""
-    if not path.is_file():
-        raise MissingError(f"{path} is not there")
-    try:
-        with safe_open(path, framework="pt") as file:
-            header = json.loads((file.metadata() or {})["state"])
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, KeyError, ValueError, OSError) as error:
-        raise CheckpointError(f"{path} is not a whole checkpoint ({error})") from error
+    tensors, notes = read_noted(path, (NOTE,), "checkpoint")
+    header = _header(path, notes)
     number = header.get("format", 1)
-    if number > FORMAT:
+    if type(number) is not int or number > FORMAT:
         raise CheckpointError(f"{path} has format {number}, newer than {FORMAT}: open it with a newer version of dvae")
-    return (tensors, header) if number == FORMAT else _from_version_0_1_0(tensors, header)
+    try:
+        return (tensors, header) if number == FORMAT else _from_version_0_1_0(tensors, header)
+    except KeyError as error:
+        raise CheckpointError(f"{path} is not a whole checkpoint (its header lacks {error})") from None
+
+
+def _header(path: Path, notes: Mapping[str, str]) -> dict[str, Any]:
+    if NOTE not in notes:
+        raise CheckpointError(f"{path} is not a whole checkpoint (it holds tensors alone)")
+    try:
+        header = json.loads(notes[NOTE])
+    except (ValueError, RecursionError):
+        raise CheckpointError(f"{path} is not a whole checkpoint (its header is not JSON)") from None
+    if not isinstance(header, dict) or not all(isinstance(header.get(key, {}), dict) for key in TABLES):
+        raise CheckpointError(f"{path} is not a whole checkpoint (its header is not one of this package)")
+    return header
 
 
 def check_settings(path: Path, header: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
@@ -135,7 +146,7 @@ def _load_module(path: Path, part: str, module: nn.Module, tensors: Mapping[str,
 
 
 def _load_optimizer(
-    prefix: str, module: nn.Module, optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]
+    path: Path, prefix: str, module: nn.Module, optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]
 ) -> None:
     parameters = dict(module.named_parameters())
     # Optimizers keep their count of steps on the CPU, unless their steps are fused or captured.
@@ -143,7 +154,11 @@ def _load_optimizer(
     for name, value in tensors.items():
         if name.startswith(prefix):
             key, _, owner = name.removeprefix(prefix).partition(".")
-            parameter = parameters[owner]
+            parameter = parameters.get(owner)
+            if parameter is None or (key != "step" and value.shape != parameter.shape):
+                raise CheckpointError(
+                    f"{path} does not fit the model: the optimizer's {name} is not one of its weights'"
+                )
             device = parameter.device if key != "step" or on_device else "cpu"
             optimizer.state[parameter][key] = value.to(device, copy=True)
 

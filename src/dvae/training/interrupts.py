@@ -1,33 +1,45 @@
-"""Ctrl-C, heard at a moment that suits."""
+"""Ctrl-C and SIGTERM, heard at a moment that suits."""
 
 from __future__ import annotations
 
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
+from typing import Any
+
+from dvae.processes import as_ctrl_c
+
+Handler = Callable[[int, FrameType | None], Any] | int | None
+
+PLAIN: dict[int, tuple[Handler, ...]] = {
+    signal.SIGINT: (signal.SIG_DFL, signal.SIG_IGN, signal.default_int_handler),
+    signal.SIGTERM: (signal.SIG_DFL, as_ctrl_c),
+}
 
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[threading.Event]:
-    """An event that the first Ctrl-C sets; a second one raises `KeyboardInterrupt` at once.
+    """An event that the first Ctrl-C or SIGTERM sets; a second one raises `KeyboardInterrupt` at once.
 
-    Outside the main thread, and where the program handles Ctrl-C itself, nothing is changed.
+    Outside the main thread nothing is changed, nor is a signal that the program handles itself.
     """
     asked = threading.Event()
-    plain = (signal.SIG_DFL, signal.SIG_IGN, signal.default_int_handler)
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) not in plain:
-        yield asked
-        return
 
     def ask(number: int, frame: FrameType | None) -> None:
         if asked.is_set():
             raise KeyboardInterrupt
         asked.set()
 
-    before = signal.signal(signal.SIGINT, ask)
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        before = {number: signal.getsignal(number) for number, plain in PLAIN.items()}
+        before = {number: handler for number, handler in before.items() if handler in PLAIN[number]}
+    for number in before:
+        signal.signal(number, ask)
     try:
         yield asked
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

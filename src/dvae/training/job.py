@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import torch
+
+from dvae.errors import CheckpointError
 from dvae.training.checkpoint import Generators, Parts
 
 Ended = Literal["epochs", "early-stop", "time-budget", "interrupted"]
 Row = dict[str, float]
+
+MAX_COUNT = 2**53  # of epochs and steps; more is no count
 
 
 @dataclass
@@ -21,6 +27,22 @@ class Place:
     step: int = 0
     seconds: float = 0.0
     history: list[Row] = field(default_factory=list)
+    rate_share: float = 1.0  # of the learning rate; less once training has diverged and gone back
+
+
+def place_of(mapping: Mapping[str, Any], where: object) -> Place:
+    """The place that the checkpoint `where` names."""
+    try:
+        place = Place(**mapping)
+        whole = all(type(count) is int and 0 <= count < MAX_COUNT for count in (place.epoch, place.step))
+        timed = 0 <= place.seconds < math.inf and 0 < place.rate_share <= 1
+        rows = all(isinstance(value, int | float) for row in place.history for value in row.values())
+        ordered = all(type(row["epoch"]) in (int, float) for row in place.history)
+    except (TypeError, AttributeError, KeyError):
+        whole = timed = rows = ordered = False
+    if not (whole and timed and rows and ordered):
+        raise CheckpointError(f"{where} does not tell where its training was: epochs, steps, seconds and a history")
+    return place
 
 
 class Clock:
@@ -77,6 +99,15 @@ class Job:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Takes back what `state` gave."""
+
+    def is_finite(self) -> bool:
+        """Whether the weights are still numbers; asked at the ends of epochs and before every checkpoint."""
+        weights = [weight for module, _ in self.parts.values() for weight in module.parameters()]
+        # A sum is finite where all of its terms are, and makes no copy of them.
+        return not weights or bool(torch.stack([weight.detach().sum() for weight in weights]).isfinite().all())
+
+    def slow_down(self, share: float) -> None:
+        """Lowers a learning rate that is not computed anew, with `Place.rate_share`, at every step."""
 
     def start(self) -> None:
         """Is called once, before the first step and after everything is restored."""

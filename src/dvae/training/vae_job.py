@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -48,6 +49,7 @@ class VaeJob(Job):
         vae.to(device)
         self.data = data.to(device)
         self.validation = validation
+        self.validated_on = None if validation is None else batch_fingerprint(validation)
         self.targets = None if targets is None else targets.to(device)
         self.epochs, self.batch_size = config.epochs, config.batch_size
         self.steps = -(-len(data) // self.batch_size)
@@ -101,7 +103,7 @@ class VaeJob(Job):
     def step(self, place: Place) -> None:
         if self.config.schedule == "cosine":
             factor = self.config.rate_factor(place.epoch * self.steps + place.step, self.epochs * self.steps)
-            self._set_rate(self.config.learning_rate * factor)
+            self._set_rate(self.config.learning_rate * factor * place.rate_share)
         self.stepper.step(place.step)
 
     def _set_rate(self, rate: float) -> None:
@@ -110,6 +112,12 @@ class VaeJob(Job):
                 group["lr"].fill_(rate)
             else:
                 group["lr"] = rate
+
+    def slow_down(self, share: float) -> None:
+        self._set_rate(float(self.optimizer.param_groups[0]["lr"]) * share)
+
+    def is_finite(self) -> bool:
+        return all(map(math.isfinite, self._sums())) and super().is_finite()
 
     def end_epoch(self, place: Place) -> Row:
         (nll, kl, heads), count = self._sums(), len(self.data)
@@ -126,7 +134,8 @@ class VaeJob(Job):
         if self.validation is not None and (place.epoch + 1) % self.config.validation_every == 0:
             row |= self._validated(self.validation).row()
             best = best_row(place.history, COLUMN)
-            if self.folder is not None and self.writes and (best is None or row[COLUMN] < best[COLUMN]):
+            is_best = math.isfinite(row[COLUMN]) and (best is None or row[COLUMN] < best[COLUMN])
+            if self.folder is not None and self.writes and is_best:
                 self.calibrate()
                 save_best(self.folder, self.vae)
         if self.config.tensorboard and self.folder is not None and self.writes:
@@ -137,16 +146,15 @@ class VaeJob(Job):
         nll, kl, heads = self._sums()
         plateau = {key: value for key, value in self.plateau.state_dict().items() if isinstance(value, int | float)}
         rate = float(self.optimizer.param_groups[0]["lr"])
-        known = None if self.validation is None else batch_fingerprint(self.validation)
-        state = {"nll": nll, "kl": kl, "learning_rate": rate, "plateau": plateau, "validation": known}
+        state = {"nll": nll, "kl": kl, "learning_rate": rate, "plateau": plateau, "validation": self.validated_on}
         return {**state, "heads": heads} if self._has_heads() else state
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        self.carried = (state["nll"], state["kl"], state.get("heads", 0.0))
+        self.carried, self.epoch_steps = (state["nll"], state["kl"], state.get("heads", 0.0)), None
         self.plateau.load_state_dict(state["plateau"])
         self._set_rate(state["learning_rate"])
         before = state.get("validation")
-        if self.validation is not None and before is not None and before != batch_fingerprint(self.validation):
+        if self.validation is not None and before is not None and before != self.validated_on:
             raise CheckpointError(
                 "the run was validated on other DAGs, and its best epoch chosen by them: "
                 "resume with the same validation DAGs, or start a new folder"

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from safetensors.torch import save_file
 
 from dvae.dag import DagBatch
-from dvae.files import atomic_path
-from dvae.models.storage import distinct_state, load_distinct_state, read_tensors
+from dvae.models.storage import distinct_state, load_distinct_state
+from dvae.models.tensor_file import read_tensors, write_tensors
 from dvae.models.vae import VAE
 
 BEST = "best.safetensors"
@@ -50,8 +49,7 @@ def validation_losses(vae: VAE, batch: DagBatch, decodings: int) -> ValidationLo
 
 def save_best(folder: Path, vae: VAE) -> None:
     """Keeps the weights and statistics of `vae` as the best of the run."""
-    with atomic_path(folder / BEST) as path:
-        save_file({name: tensor.cpu().contiguous() for name, tensor in distinct_state(vae).items()}, path)
+    write_tensors(folder / BEST, distinct_state(vae))
 
 
 def load_best(vae: VAE, run: str | Path) -> VAE:

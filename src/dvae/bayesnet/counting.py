@@ -1,0 +1,109 @@
+"""Joint counts of discrete variables: how often each configuration of a set occurs. Sets are bit masks.
+
+A configuration is a number in mixed radix, one digit a variable. Numbers are made dense where they would become large,
+so that counting is one pass over the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Integers: TypeAlias = npt.NDArray[np.intp]
+AnyIntegers: TypeAlias = npt.NDArray[np.integer]
+
+CELLS_AT_ONCE = 2**19  # of counts and of codes, when many sets are counted in one pass
+WORTH_GROUPING = 0.5  # groups of equal rows help where they are at most this share of the rows
+
+
+def bits(mask: int) -> Iterator[int]:
+    """The places of the ones in a bit mask, smallest first."""
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
+
+
+class JointCounts:
+    """Counts over rows of codes, `columns`; row r stands for `weights[r]` equal ones, or for itself."""
+
+    def __init__(self, columns: Sequence[AnyIntegers], num_levels: Sequence[int], weights: Floats | None) -> None:
+        self.columns, self.num_levels, self.weights = columns, num_levels, weights
+        self.num_rows = len(columns[0])
+        self._firsts = np.concatenate([[0], np.cumsum(num_levels)])  # of the levels, all in one row
+        self._matrix = np.empty((len(columns), self.num_rows), dtype=np.int32)  # variable row
+        for place, column in enumerate(columns):
+            self._matrix[place] = column + self._firsts[place]
+
+    def counts(self, mask: int) -> Floats:
+        """How often each joint configuration of some variables occurs, those that never do left out."""
+        codes, groups = self.configurations(mask)
+        counts = self.counted(codes, groups)
+        return counts[counts > 0]
+
+    def configurations(self, mask: int) -> tuple[Integers, int]:
+        """The number of each row's configuration, and a bound of these numbers."""  # row
+        groups, codes = 1, np.zeros(self.num_rows, dtype=np.intp)
+        most = 4 * len(codes) + 1024  # cells to count into, before codes are made dense again
+        for place in bits(mask):
+            if groups > 1 and groups * self.num_levels[place] > most:
+                codes, groups = _dense(codes, groups)
+            codes = codes * self.num_levels[place] + self.columns[place]
+            groups *= self.num_levels[place]
+        return codes, groups
+
+    def counted(self, codes: Integers, groups: int) -> Floats:
+        """The weight of the rows with each code."""
+        return np.bincount(codes, self.weights, minlength=groups).astype(np.float64, copy=False)
+
+    def extended(self, mask: int) -> Iterator[tuple[Integers, AnyIntegers, Integers]]:
+        """The counts of a set with each variable as one more, a few variables at a time.
+
+        Gives the variables, the counts (whole numbers, zeros among them; the levels of all these variables beside each
+        other), and the first level of each.
+        """  # variable; configuration level; variable
+        codes, groups = self.configurations(mask)
+        if groups > self.num_rows:
+            codes, groups = _dense(codes, groups)
+        wide = self._firsts[-1] / len(self.num_levels)  # mean number of levels
+        at_once = max(1, int(CELLS_AT_ONCE / max(self.num_rows, groups * wide)))
+        for first in range(0, len(self.num_levels), at_once):
+            part = slice(first, first + at_once)
+            ends = self._firsts[first : first + at_once + 1]
+            levels = int(ends[-1] - ends[0])
+            finer = self._matrix[part] + (codes * levels - ends[0])
+            weights = None if self.weights is None else np.tile(self.weights, len(finer))
+            counts = np.bincount(finer.ravel(), weights, minlength=groups * levels)
+            places = np.arange(first, first + len(finer))
+            yield places, counts.astype(np.intp, copy=False).reshape(groups, levels), ends[:-1] - ends[0]
+
+
+def grouped(codes: AnyIntegers, num_levels: Sequence[int]) -> tuple[AnyIntegers, Floats | None]:
+    """Distinct rows and how often each occurs; the rows as they are, and None, where few are equal."""
+    rows = len(codes)
+    keys, groups = np.zeros(rows, dtype=np.intp), 1
+    for place, levels in enumerate(num_levels):
+        keys = keys * levels + codes[:, place]
+        groups *= levels
+        if groups > rows:
+            keys, groups = _dense(keys, groups)
+            if groups > WORTH_GROUPING * rows:
+                return codes, None
+    firsts = np.empty(groups, dtype=np.intp)
+    firsts[keys[::-1]] = np.arange(rows)[::-1]
+    counts = np.bincount(keys, minlength=groups).astype(np.float64)
+    seen = counts > 0
+    return codes[firsts[seen]], counts[seen]
+
+
+def _dense(codes: Integers, groups: int) -> tuple[Integers, int]:
+    """The same groups of rows, numbered without gaps and in the same order."""
+    if groups > 8 * len(codes) + 1024:
+        values, places = np.unique(codes, return_inverse=True)
+        return places, len(values)
+    seen = np.bincount(codes, minlength=groups) > 0
+    return (np.cumsum(seen) - 1)[codes], int(seen.sum())

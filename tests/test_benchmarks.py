@@ -1,0 +1,79 @@
+"""Benchmarks of searches: they compare several models, and go on from the rows that are there."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dvae
+
+FOLDER = Path(__file__).resolve().parent.parent / "benchmarks"
+
+
+@pytest.fixture
+def run_script(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    def run(name: str, *arguments: object) -> Any:
+        monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
+        monkeypatch.setattr(sys, "path", list(sys.path))
+        runpy.run_path(str(FOLDER / name), run_name="__main__")
+        text = capsys.readouterr().out
+        return json.loads(text) if text.strip() else None
+
+    return run
+
+
+def models(task: str, folder: Path) -> list[Path]:
+    made = []
+    for seed in range(2):
+        vae = dvae.models.build("dvae", dvae.tasks.get(task), hidden=8, latent=3, seed=seed)
+        vae.save(folder / f"model{seed}")
+        made.append(folder / f"model{seed}")
+    return made
+
+
+def test_searches_of_two_models_side_by_side(run_script: Any, tmp_path: Path) -> None:
+    lines, options = tmp_path / "rows.jsonl", ("--task", "asia", "--seeds", 2, "--budget", 4, "--each", 2, "--warm", 9)
+    found = run_script(
+        "search.py", *models("asia", tmp_path), *options, "--strategies", "random,evolution", "--lines", lines, "--json"
+    )
+    rows = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert len(rows) == len(found["rows"]) == 8
+    assert {row["run"] for row in rows} == set(found["summary"]) == set(found["run"])
+    assert all(set(each) == {"random", "evolution"} for each in found["summary"].values())
+    starts = {(row["seed"], row["warm_best"]) for row in rows}
+    assert len(starts) == 2  # the same for both models and strategies
+    lines.write_text("\n".join(json.dumps(row) for row in rows[:-1]) + "\n")
+    again = run_script(
+        "search.py", *models("asia", tmp_path), *options, "--strategies", "random,evolution", "--lines", lines, "--json"
+    )
+    assert again["rows"][:7] == rows[:7]
+    assert again["rows"][7]["best"] == rows[7]["best"]
+
+
+def test_expressions_by_the_published_protocol(
+    run_script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a small table in place of the published one."""
+    task = dvae.tasks.ExpressionsTask()
+    dags = task.sample(1_500, seed=0)
+    table = tmp_path / "expressions" / "expressions.csv.gz"
+    table.parent.mkdir()
+    rows = (f"{task.format(dag)},{error}" for dag, error in zip(dags, task.log_errors(dags), strict=True))
+    dvae.dag.lines.write_lines(table, ["expression,log1p_mse", *rows])
+    monkeypatch.setenv("DVAE_DATA", str(tmp_path))
+    small = "--known", 200
+    (model, _), lines = models("expressions", tmp_path), tmp_path / "rows.jsonl"
+    options = ("search", "--run", model, "--seeds", "3", "--budget", 6, "--batch", 3, "--lines", lines, *small)
+    run_script("expressions.py", *options, "--strategy", "latent-evolution,edits")
+    run_script("expressions.py", *options, "--strategy", "edits")  # is there already
+    assert len(lines.read_text().splitlines()) == 2
+    found = run_script("expressions.py", "table", "--lines", lines, "--json")
+    assert set(found["ours"]) == {"latent-evolution", "edits"}
+    assert found["ours"]["edits"]["seeds"] == 1
+    for row in found["rows"]:
+        assert row["best"]["6"] == pytest.approx(task.log_errors([task.parse(row["expression"])])[0])
