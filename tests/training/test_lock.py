@@ -108,6 +108,7 @@ def test_an_owner_on_another_machine_is_believed_while_it_is_heard_of(silent: bo
         owner(pid=2**22 + 5),
         owner(since="x"),
     ],
+    ids=["empty", "open", "list", "deep", "pid -1", "pid 2**70", "pid x", "another start", "no process", "since x"],
 )
 def test_a_stale_or_senseless_lock_blocks_nobody(content: str, tmp_path: Path) -> None:
     (tmp_path / FILE).write_text(content)
