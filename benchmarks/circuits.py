@@ -142,7 +142,8 @@ def trained(options: argparse.Namespace, dags: DagSet, **settings: Any) -> tuple
     vae = build(options.model, get("circuits"), seed=options.seed, **sizes)
     result = fit(vae, dags, epochs=epochs, schedule="cosine", time_budget=1.2 * options.seconds, **common)
     about = {
-        "model": options.model, **sizes, "batch": options.batch, "rate": options.rate, "circuits": len(dags), "mutations": options.mutations,
+        "model": options.model, **sizes, "batch": options.batch, "rate": options.rate, "circuits": len(dags),
+        "mutations": options.mutations,
         "epochs": result.epochs, "planned_epochs": epochs, "seconds": result.seconds, "device": str(vae.device),
         "graphs_per_second": result.graphs_per_second, "loss": result.history[-1],
     }  # fmt: skip
