@@ -23,6 +23,7 @@ from dvae.cli import (
     models,
     nas,
     output,
+    predict,
     predictivity,
     report,
     reproduce,
@@ -100,6 +101,7 @@ START, WORK, LOOK = "Start here", "Train and use a model", "Look around"
 app.command("demo", rich_help_panel=START)(demo.demo)
 app.command("train", rich_help_panel=WORK)(train.train)
 app.command("evaluate", rich_help_panel=WORK)(evaluate.evaluate)
+app.command("predict", rich_help_panel=WORK)(predict.predict)
 app.command("predictivity", rich_help_panel=WORK)(predictivity.predictivity)
 app.command("search", rich_help_panel=WORK)(search.search)
 app.command("worker", rich_help_panel=WORK)(worker.worker)

@@ -43,10 +43,24 @@ def search(
         typer.Option(
             metavar="MODULE:FUNCTION",
             help="A function of yours that scores a Dag, e.g. in mine.py: mine:score. A class takes arguments: "
-            "mine:Score?folder=x&limit=3 \\[default: the task's own score].",
+            "mine:Score?folder=x&limit=3. With --maximize it gives several values by name; predictor: what the "
+            "run's predictor expects \\[default: the task's own score; of properties, predictor].",
         ),
     ] = None,
     minimize: Annotated[bool, typer.Option("--minimize", help="Lower scores are better.")] = False,
+    maximize: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PROPERTY", help="A property to make large; several give a Pareto front. May be repeated."
+        ),
+    ] = None,
+    lower: Annotated[
+        list[str] | None, typer.Option(metavar="PROPERTY", help="A property to make small; may be repeated.")
+    ] = None,
+    subject_to: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CONSTRAINT", help='A bound in the data\'s units, e.g. "pm>=2"; may be repeated.'),
+    ] = None,
     known: Annotated[
         str | None,
         typer.Option(
@@ -128,7 +142,7 @@ def search(
     Try: dvae search runs/asia --budget 200 --draw best.svg
     """
     import dvae
-    from dvae.cli import inputs
+    from dvae.cli import inputs, properties
     from dvae.runs import Run
     from dvae.strategies import STRATEGIES
     from dvae.studies.placement import prepare
@@ -139,22 +153,34 @@ def search(
     output.check_outputs(out, draw)
     opened = Run.open(run, data=data)
     isolated = None if isolate is None else isolate == "yes"
-    if workers and isolated is not False:
+    if workers and isolated is not False and score != properties.PREDICTOR:
         prepare(score)
     vae = opened.model(device)
     searched = vae.task if task is None else inputs.get_task(inputs.task_name(task))
     _check_same_space(vae, searched)
     sys.path.insert(0, "")  # a score or a strategy may lie in a file beside which the command is given
     STRATEGIES.get(strategy)
-    scored = _placed(searched, score, isolated, timeout, workers, attempts)
+    objectives = properties.objectives(opened, maximize, lower, subject_to, lower=minimize)
+    if objectives is not None and properties.is_predicted(searched, score, objectives):
+        scored = properties.predictor_score(run, objectives, device)
+        score = properties.PREDICTOR
+    else:
+        scored = _placed(searched, score, isolated, timeout, workers, attempts)
     url = storage or storage_of(run)
-    name = study or _study_name(run, url, searched, score, strategy, seed) + (f"-retrain{retrain}" if retrain else "")
+    asked = score if objectives is None else properties.asked(score, objectives)
+    ending = f"-retrain{retrain}" if retrain else ""
+    name = study or _study_name(run, url, searched, asked, strategy, seed) + ending
     if known is None and warm is None and _begun_with_nothing(url, name):
         known = NONE  # as a search that is resumed was begun
     plan = None
     if retrain is not None:
         plan = opened.retraining(name, retrain, weight=retrain_weight, epochs=retrain_epochs, device=device)
-    start = start_of(lambda: opened.dataset, searched, score, source=known, count=warm, seed=seed, minimize=minimize)
+    if objectives is None:
+        start = start_of(
+            lambda: opened.dataset, searched, score, source=known, count=warm, seed=seed, minimize=minimize
+        )
+    else:
+        start = properties.start_of(opened, objectives, score, source=known, count=warm, seed=seed, task=searched)
     address = shlex.quote(f"{shown(url)}#{name}")
     output.note(
         f"Study {name!r} in {shown(url)}; look at it with: dvae explore {shlex.quote(str(run))} --study {address}"
@@ -187,12 +213,16 @@ def search(
             attempts=attempts,
             take_over=take_over,
             retrain=plan,
+            objectives=objectives,
         )
     except KeyboardInterrupt:
         command = shlex.join(["dvae", *map(shown, sys.argv[1:])])
         output.note(f"Interrupted; all scores are kept. Go on with: {command}")
         raise typer.Exit(INTERRUPTED) from None
-    _answer(found, searched, out, draw, json)
+    if objectives is not None:
+        properties.answer(found, searched, out, draw, json)
+    else:
+        _answer(found, searched, out, draw, json)
     if found.failures and found.best() is None:
         raise typer.Exit(ALL_FAILED)
 

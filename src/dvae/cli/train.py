@@ -66,6 +66,13 @@ def train(
         Path | None,
         typer.Option("--config", metavar="RUN.toml", help="Settings, as in a run's own run.toml."),
     ] = None,
+    with_scores: Annotated[
+        bool, typer.Option("--with-scores", help="Let latents tell the scores of the training DAGs by a linear map.")
+    ] = False,
+    with_properties: Annotated[
+        str | None,
+        typer.Option("--with-properties", metavar="A,B", help="Likewise these properties of the training DAGs."),
+    ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Any setting, e.g. model.hidden=128; may be repeated."),
@@ -112,6 +119,7 @@ def train(
         "data_seed": data_seed,
         "validation": _validation(validation),
         "model.name": model,
+        "targets": _targets(with_scores, with_properties),
         "model.conditions": _names(condition),
         "hidden": hidden,
         "latent": latent,
@@ -159,6 +167,14 @@ def train(
         _print(opened, result)
     if result.ended == "interrupted":
         raise typer.Exit(INTERRUPTED)
+
+
+def _targets(scores: bool, properties: str | None) -> tuple[str, ...] | None:
+    """The numbers that latents must tell."""
+    named = [] if properties is None else [name.strip() for name in properties.split(",")]
+    if "" in named:
+        raise ConfigError(f"--with-properties is {properties!r}; it names properties, with commas between them")
+    return (*(["score"] if scores else []), *named) or None
 
 
 def _ordered(task: str | None, order: str | None) -> str | None:

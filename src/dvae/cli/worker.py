@@ -59,6 +59,7 @@ def worker(
     from dvae.studies import Work, work_on
     from dvae.studies.placement import placed_score
     from dvae.studies.trust import trusted_score
+    from dvae.studies.values import objectives_of
 
     opened = _opened(storage, study, wait, heartbeat)
     sys.path.insert(0, "")  # a score may lie in a file beside which the command is given
@@ -73,8 +74,9 @@ def worker(
         return idle is not None and idle_seconds > idle
 
     isolated = None if isolate is None else isolate == "yes"
+    objectives = objectives_of(opened.description)
     with placed_score(named, task, isolate=isolated, timeout=timeout, attempts=attempts) as scored:
-        work = Work(scored.function, timeout, prune, opened.higher_is_better, heartbeat)
+        work = Work(scored.function, timeout, prune, opened.higher_is_better, heartbeat, objectives=objectives)
         done = work_on(opened.ledger, work, stop=stop)
     opened.close()
     if json:

@@ -3,6 +3,7 @@
 from dvae.evaluation.closeness import Closeness, edit_distance
 from dvae.evaluation.intervals import Estimate, clustered_proportion, mean_estimate, wilson
 from dvae.evaluation.planes import Plane, principal_axes, principal_plane, random_plane
+from dvae.evaluation.prediction import Prediction, Predictor, fit_predictor
 from dvae.evaluation.predictivity import Predictivity, PredictivityRow, one_hot_predictivity, predictivity
 from dvae.evaluation.prior import PriorSamples, prior_samples
 from dvae.evaluation.reconstruction import Reconstruction, reconstruction
@@ -17,14 +18,17 @@ __all__ = [
     "Estimate",
     "Evaluation",
     "Plane",
+    "Prediction",
     "Predictivity",
     "PredictivityRow",
+    "Predictor",
     "PriorSamples",
     "Reconstruction",
     "Smoothness",
     "clustered_proportion",
     "edit_distance",
     "evaluate",
+    "fit_predictor",
     "great_circle",
     "mean_estimate",
     "one_hot_features",

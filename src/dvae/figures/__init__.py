@@ -3,6 +3,7 @@
 from dvae.figures.curves import Series, read_series, save_curves
 from dvae.figures.dags import EdgeLook, draw_dag, draw_dags, save_dags, to_png, to_svg
 from dvae.figures.fixed_layouts import Arrange, column, ring
+from dvae.figures.front import FrontFigure, save_front
 from dvae.figures.layout import Box, Layout, layered
 from dvae.figures.networks import NetworkEdge, draw_network, save_network
 from dvae.figures.panels import Panel, ScoreMap, save_panels, save_score_maps
@@ -14,6 +15,7 @@ __all__ = [
     "Box",
     "DagStyle",
     "EdgeLook",
+    "FrontFigure",
     "Layout",
     "NetworkEdge",
     "Panel",
@@ -33,6 +35,7 @@ __all__ = [
     "ring",
     "save_curves",
     "save_dags",
+    "save_front",
     "save_network",
     "save_panels",
     "save_score_maps",

@@ -14,9 +14,11 @@ from pathlib import Path
 from dvae.errors import DvaeError
 from dvae.figures import Panel, Series, save_dags, save_panels
 from dvae.reports.document import Block, Figure, Heading, Items, Table
+from dvae.reports.front_section import front_section
 from dvae.reports.numbers import MISSING, score_words
 from dvae.studies import Study, Trial
 from dvae.studies.study import best_of, running_best, top_distinct
+from dvae.studies.values import objectives_of
 from dvae.tasks import get as get_task
 
 TOLERANCE = 1e-6  # within which a score is the best known
@@ -106,7 +108,10 @@ class SearchGroup:
 
 def study_section(studies: Iterable[Study], pictures: Path) -> list[Block]:
     """One part per thing that is searched for; nothing where there are no studies."""
-    groups = search_groups(StudyFacts.of(study) for study in studies)
+    fronts = {True: [], False: []}  # type: dict[bool, list[Study]]
+    for study in studies:
+        fronts[objectives_of(study.description) is not None].append(study)
+    groups = search_groups(StudyFacts.of(study) for study in fronts[False])
     blocks: list[Block] = []
     for number, group in enumerate(groups, start=1):
         ending = "" if number == 1 else f"-{number}"
@@ -114,6 +119,8 @@ def study_section(studies: Iterable[Study], pictures: Path) -> list[Block]:
         blocks += [Heading(title), search_table(group), *_failures(group)]
         if any(study.best is not None for study in group.studies):
             blocks += [_curves(group, pictures, ending), _top(group, pictures, ending)]
+    for number, study in enumerate(fronts[True], start=1):
+        blocks += front_section(study, pictures, f"-{number}")
     return blocks
 
 

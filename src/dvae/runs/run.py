@@ -14,9 +14,10 @@ from dvae.config import replace
 from dvae.dag import Dag, DagSet, Dataset, write_jsonl
 from dvae.devices import available_device
 from dvae.errors import CheckpointError, ConfigError, DvaeError
-from dvae.evaluation import Evaluation, Predictivity
+from dvae.evaluation import Evaluation, Prediction, Predictivity, Predictor, fit_predictor
 from dvae.evaluation import evaluate as measure
 from dvae.evaluation import predictivity as measure_predictivity
+from dvae.evaluation.prediction import LEVEL, predictable
 from dvae.files import read_json, write_json
 from dvae.models import VAE, Posterior, build, load, storage
 from dvae.models.config import preset_settings
@@ -31,8 +32,10 @@ from dvae.runs.config import (
     run_settings,
     write_config,
 )
+from dvae.runs.predictor import read_predictor, write_predictor
 from dvae.runs.retraining import retrained_folder, trainer
 from dvae.studies import Retraining, Study, search, studies_of
+from dvae.studies.identity import model_fingerprint
 from dvae.studies.storage import storage_of
 from dvae.tasks import Task, from_spec, get, load_dataset, to_spec
 from dvae.tasks.generic import FILE_PREFIX
@@ -220,6 +223,34 @@ class Run:
         measured = measure_predictivity(self.model(device), self.dataset, **options)
         write_json(self.folder / PREDICTIVITY, measured.to_mapping())
         return measured
+
+    def predictor(
+        self, names: Sequence[str] | None = None, *, vae: VAE | None = None, device: str = "auto", refit: bool = False,
+        seed: int = 0, progress: bool | None = None,
+    ) -> Predictor:  # fmt: skip
+        """Regressors of the properties `names` (None: all that can be predicted), kept in the folder.
+
+        They are fitted when they are first asked for, to the training and validation parts of the run's data, and again
+        where the model has been trained since.
+        """
+        vae = self.model(device) if vae is None else vae
+        fitted_to = {"model": model_fingerprint(vae), "data": self.dataset.fingerprint, "seed": seed}
+        there = None if refit else read_predictor(self.folder, fitted_to)
+        wanted = names if names is not None else predictable(self.dataset.train)
+        missing = [name for name in wanted if there is None or name not in there.models]
+        if missing or there is None:
+            fitted = fit_predictor(vae, self.dataset, missing, seed=seed, progress=progress)
+            there = Predictor(fitted.features, {**(there.models if there is not None else {}), **fitted.models})
+            write_predictor(self.folder, there, fitted_to)
+        return Predictor(there.features, {name: there.models[name] for name in wanted})
+
+    def predict(
+        self, dags: Sequence[Dag], names: Sequence[str] | None = None, *, level: float = LEVEL, device: str = "auto",
+        progress: bool | None = None,
+    ) -> list[dict[str, Prediction]]:  # fmt: skip
+        """The properties of DAGs, each with an interval that holds the truth with probability `level`."""
+        vae = self.model(device)
+        return self.predictor(names, vae=vae, progress=progress).predict(vae, dags, level=level)
 
     def encode(self, dags: Sequence[Dag], *, device: str = "auto") -> Posterior:
         """Where DAGs lie in the latent space."""

@@ -4,6 +4,7 @@ from dvae.studies.driver import Search, SearchConfig, search
 from dvae.studies.identity import model_fingerprint
 from dvae.studies.known import KnownScores, known_scores
 from dvae.studies.ledger import Ledger, MemoryLedger, Outcome, Trial
+from dvae.studies.pareto import Front, front_of
 from dvae.studies.retraining import Retraining
 from dvae.studies.scores import SCORES, TaskScore, named_score
 from dvae.studies.scoring import Report, Score
@@ -15,6 +16,7 @@ from dvae.studies.worker import Work, work_on, work_once, work_round
 __all__ = [
     "SCORES",
     "Failure",
+    "Front",
     "KnownScores",
     "Ledger",
     "MemoryLedger",
@@ -29,6 +31,7 @@ __all__ = [
     "TaskScore",
     "Trial",
     "Work",
+    "front_of",
     "known_scores",
     "model_fingerprint",
     "named_score",

@@ -79,7 +79,7 @@ def _answer(score: Score, asked: Mapping[str, Any], work: Channel) -> dict[str, 
 
 
 def _plain(outcome: Outcome) -> list[Any]:
-    return [outcome.score, None if outcome.error is None else _short(outcome.error), outcome.pruned]
+    return [outcome.score, None if outcome.error is None else _short(outcome.error), outcome.pruned, outcome.values]
 
 
 def _short(text: str) -> str:

@@ -22,6 +22,8 @@ from dvae.errors import DvaeError, StudyError
 from dvae.models import VAE
 from dvae.progress import Progress, progress_bar
 from dvae.strategies.archive import Archive
+from dvae.strategies.many_objectives import for_objectives
+from dvae.strategies.objectives import Objectives
 from dvae.strategies.random import RandomSearch
 from dvae.strategies.registry import DEFAULT, STRATEGIES
 from dvae.studies.identity import check_same, current, fingerprint, model_fingerprint
@@ -36,6 +38,7 @@ from dvae.studies.scores import ResolvedScore
 from dvae.studies.scoring import MAX_SCORE, Score
 from dvae.studies.storage import open_ledger
 from dvae.studies.study import ABOUT, ENDED, STATE, Study, as_plain, best_of
+from dvae.studies.values import OBJECTIVES, evaluation, known_items
 from dvae.studies.worker import HEARTBEAT_SECONDS, POLL_SECONDS, Work, released_if_interrupted, work_once, work_round
 from dvae.tasks import Task
 
@@ -92,6 +95,7 @@ def search(
     attempts: int = ATTEMPTS,
     take_over: bool = False,
     retrain: Retraining | None = None,
+    objectives: Objectives | None = None,
 ) -> Study:
     """Searches the space of `vae` for DAGs that `score` well; where none is given, the task scores.
 
@@ -103,15 +107,21 @@ def search(
     round and ends the search by returning True. `isolate` says whether the score runs in processes of its own (None:
     if it is named or has a timeout); where one dies, its candidate has so many `attempts`. `take_over` takes the study
     from a process that seems to search with it. `retrain` says when and how the model, a copy of `vae`, is trained on.
+    With `objectives` the score gives several values by name, `warm` DAGs have them as properties, and the study's front
+    is `dvae.studies.front_of(study)`.
     """
     task = vae.task if task is None else task
     check(attempts >= 1, f"a candidate has at least one attempt, not {attempts}")
     with placed_score(score, task, isolate=isolate, timeout=timeout, workers=workers, attempts=attempts) as scored:
-        strategy_name, _ = STRATEGIES.resolve(strategy)
+        strategy_name, entry = STRATEGIES.resolve(strategy)
+        about = {**(about or {}), "score": scored.name}
+        if objectives is not None:
+            check(not minimize, "minimize is said of each objective where there are objectives")
+            warm, strategy = known_items(list(warm or ()), objectives), for_objectives(entry, objectives)
+            about[OBJECTIVES] = objectives.to_mapping()
         config = SearchConfig(strategy_name, budget, batch, initial, seed, minimize)
-        work = Work(scored.function, timeout, prune, not minimize, heartbeat)
-        facts = {**(about or {}), "score": scored.name}
-        begun = Search(vae, task, config, strategy, _scored(warm), start, facts, retrain)
+        work = Work(scored.function, timeout, prune, not minimize, heartbeat, objectives=objectives)
+        begun = Search(vae, task, config, strategy, _scored(warm), start, about, retrain)
         if storage is None:
             ledger: Ledger = MemoryLedger(name)
         elif isinstance(storage, str):
@@ -233,16 +243,16 @@ class Search:
 
     def _learn(self, trials: list[Trial], number: int) -> None:
         """Tells the scores of a round; a model that is retrained after it has a new strategy, which is told all."""
-        self._tell(map(_evaluation, _of_round(trials, number)))
+        self._tell(map(evaluation, _of_round(trials, number)))
         if self.retrained is None:
             return
         rounds = [_of_round(trials, each) for each in range(number + 1)]
-        known = [*self.warm, *(_evaluation(trial) for each in rounds for trial in each)]
+        known = [*self.warm, *(evaluation(trial) for each in rounds for trial in each)]
         if self.retrained.follow(sum(map(len, rounds)), self._maximised(known)):
             self._begin(self.retrained.next_seed())
             self._tell(self.warm)
             for each in rounds:
-                self._tell(map(_evaluation, each))
+                self._tell(map(evaluation, each))
 
     def _maximised(self, evaluations: Iterable[ScoredDag]) -> list[ScoredDag]:
         return [item if not self.config.minimize else _negative(item) for item in evaluations]
@@ -308,10 +318,6 @@ def _until_none(ledger: Ledger, work: Work) -> None:
     with contextlib.suppress(AbandonedError, DvaeError):  # its candidate waits again, at once or when it is missed
         while work_once(ledger, work) is not None:
             pass
-
-
-def _evaluation(trial: Trial) -> ScoredDag:
-    return ScoredDag(trial.dag, trial.score)
 
 
 def _negative(item: ScoredDag) -> ScoredDag:

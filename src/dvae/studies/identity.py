@@ -13,8 +13,8 @@ from dvae.errors import StudyError
 from dvae.models import VAE
 from dvae.registry import path_of
 
-FIXED = ("task", "score", "direction", "strategy", "seed", "batch", "initial", "warm", "retrain")
-WITHOUT = {"retrain": None}  # what studies begun before there was such a setting were begun with
+FIXED = ("task", "score", "direction", "strategy", "seed", "batch", "initial", "warm", "retrain", "objectives")
+WITHOUT = {"retrain": None, "objectives": None}  # what studies begun before there was such a setting were begun with
 FINGERPRINTS = {
     "model_fingerprint": "model",
     "warm_fingerprint": "set of known scores",

@@ -173,8 +173,7 @@ class _Cell:
                 self.over = True
                 return Outcome(error=f"timed out after {timeout:g} s")
             if "outcome" in heard:
-                score, error, pruned = heard["outcome"]
-                return Outcome(score, error, pruned)
+                return Outcome(*heard["outcome"])
             message = _reply(report, *heard["report"])
 
     def together(self, dags: Sequence[Dag]) -> list[Outcome] | None:

@@ -65,6 +65,7 @@ class Outcome:
     score: float | None = None
     error: str | None = None
     pruned: bool = False
+    values: Mapping[str, float] | None = None  # by name, of a score that gives several
 
     @property
     def state(self) -> State:

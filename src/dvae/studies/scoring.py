@@ -59,6 +59,8 @@ def outcome_from(value: Any) -> Outcome:
         return Outcome(error=f"the score called sys.exit({'' if value.code is None else reprlib.repr(value.code)})")
     if isinstance(value, BaseException):
         return Outcome(error=f"{type(value).__name__}: {value}")
+    if isinstance(value, Mapping):
+        return _values(value)
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -68,6 +70,15 @@ def outcome_from(value: Any) -> Outcome:
     if abs(number) > MAX_SCORE:
         return Outcome(error=f"the score is {number:g}; scores are at most {MAX_SCORE:g} in size")
     return Outcome(score=number)
+
+
+def _values(value: Mapping[Any, Any]) -> Outcome:
+    """What a score that gives several values by name returned."""
+    found = {str(name): outcome_from(number) for name, number in value.items()}
+    for name, outcome in found.items():
+        if outcome.score is None:
+            return Outcome(error=f"of {name}: {outcome.error}")
+    return Outcome(values={name: outcome.score for name, outcome in found.items() if outcome.score is not None})
 
 
 def _scored(score: Score, dag: Dag, report: Report) -> Outcome:

@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dvae.errors import DvaeError, PrunedError
+from dvae.strategies.objectives import Objectives
 from dvae.studies.isolated import ATTEMPTS, AbandonedError, IsolatedScore
 from dvae.studies.ledger import Ledger, Outcome, Trial
 from dvae.studies.scores import TaskScore
 from dvae.studies.scoring import Score, goes_badly, outcome_of, outcomes_of
+from dvae.studies.values import VALUES, judged
 
 POLL_SECONDS = 0.5
 HEARTBEAT_SECONDS = 10
@@ -32,6 +34,7 @@ class Work:
     higher_is_better: bool = True
     heartbeat: float = HEARTBEAT_SECONDS
     name: str = field(default_factory=lambda: f"{platform.node()}:{os.getpid()}")
+    objectives: Objectives | None = None  # of a score that gives several values
 
     @property
     def scores_rounds(self) -> bool:
@@ -89,7 +92,9 @@ def _score(ledger: Ledger, trials: Sequence[Trial], work: Work, outcomes: Callab
         raise
     seconds = round((time.monotonic() - started) / len(trials), 6)
     for trial, outcome in zip(trials, found, strict=True):
-        ledger.finish(trial.number, outcome, {"seconds": seconds})
+        result = judged(outcome, work.objectives)
+        values = {} if result.values is None else {VALUES: dict(result.values)}
+        ledger.finish(trial.number, result, {"seconds": seconds, **values})
 
 
 def _single(ledger: Ledger, trial: Trial, work: Work) -> Outcome:

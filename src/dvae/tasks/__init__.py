@@ -2,6 +2,7 @@
 
 from dvae.tasks.base import ExportFormat, Look, ModelHints, Task
 from dvae.tasks.bayesnet import BayesNetTask
+from dvae.tasks.circuits import CircuitsTask
 from dvae.tasks.enas import EnasTask
 from dvae.tasks.enas_surrogate import EnasSurrogateTask
 from dvae.tasks.expressions import ExpressionsTask
@@ -15,6 +16,7 @@ from dvae.tasks.tabular import TabularTask
 __all__ = [
     "TASKS",
     "BayesNetTask",
+    "CircuitsTask",
     "EnasSurrogateTask",
     "EnasTask",
     "ExportFormat",

@@ -13,6 +13,7 @@ from dvae.errors import CheckpointError, ConfigError, FormatError, MisfitError, 
 from dvae.registry import Registry, path_of, suggestion
 from dvae.tasks.base import Task
 from dvae.tasks.bayesnet import BayesNetTask
+from dvae.tasks.circuits import CircuitsTask
 from dvae.tasks.enas import EnasTask
 from dvae.tasks.enas_surrogate import EnasSurrogateTask
 from dvae.tasks.expressions import ExpressionsTask
@@ -22,11 +23,12 @@ from dvae.tasks.nasbench_graph import NasBenchGraphTask
 from dvae.tasks.raw import RawTask
 
 NAMES = (
-    "enas6, enas12 (enasN for any depth), enas6-surrogate, nasbench201, nasbench-graph:cora, expressions, asia, "
-    "asia-bnlearn, bn:A,B,C (named variables), bn:FILE.csv (the columns of a table), file:DAGS.jsonl"
+    "enas6, enas12 (enasN for any depth), enas6-surrogate, nasbench201, nasbench-graph:cora, circuits, expressions, "
+    "asia, asia-bnlearn, bn:A,B,C (named variables), bn:FILE.csv (the columns of a table), file:DAGS.jsonl"
 )
 BUILT_IN: dict[str, type[Task]] = {
     "bayesnet": BayesNetTask,
+    "circuits": CircuitsTask,
     "enas": EnasTask,
     "enas-surrogate": EnasSurrogateTask,
     "expressions": ExpressionsTask,

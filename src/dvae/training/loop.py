@@ -128,10 +128,13 @@ def _known_numbers(targets: Sequence[str], dags: Dags) -> Tensor:
     """What is known of each DAG, NaN where it is not."""  # dag target
     if not isinstance(dags, DagSet):
         raise ConfigError(f"a model with targets ({', '.join(targets)}) is trained on DAGs with scores: give a DagSet")
-    unknown = [name for name in targets if name != "score"]
+    unknown = [name for name in targets if name != "score" and name not in dags.properties]
     if unknown:
-        raise ConfigError(f"nothing called {unknown[0]!r} is known of these DAGs; a target is score")
-    return torch.tensor([[math.nan if score is None else score] for score in dags.scores])
+        names = ", ".join(["score", *dags.property_names])
+        raise ConfigError(f"nothing called {unknown[0]!r} is known of these DAGs; a target is one of {names}")
+    scores = torch.tensor([math.nan if score is None else score for score in dags.scores], dtype=torch.float64)
+    known = {"score": scores, **dags.properties}
+    return torch.stack([known[name] for name in targets], 1).float()
 
 
 def _write_record(folder: Path, config: TrainingConfig, device: torch.device, result: FitResult) -> None:
