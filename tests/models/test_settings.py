@@ -44,7 +44,7 @@ def test_a_model_has_the_settings_of_its_parts_and_no_others(name: str) -> None:
 
 
 WRONG: list[tuple[str, dict[str, Any], str]] = [
-    ("svae", {"rounds": 7}, "the model 'svae' has no setting 'rounds'; it has edge_width, feature_width, "),
+    ("svae", {"rounds": 7}, "the model 'svae' has no setting 'rounds'; it has conditions, edge_width, feature_width, "),
     ("dvae", {"dropout": 0.1}, "the model 'dvae' has no setting 'dropout'"),
     ("dvae", {"hiden": 128}, "the model 'dvae' has no setting 'hiden'; did you mean 'hidden'? It has"),
     ("dvae", {"hidden": "128"}, "hidden: expected an integer, got the string '128'"),
