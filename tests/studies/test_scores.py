@@ -18,6 +18,7 @@ from dvae.models import VAE
 from dvae.strategies import PaperSearch, PaperSearchConfig
 from dvae.studies import MemoryLedger, Study, TaskScore, Work, named_score, work_round
 from dvae.studies.scoring import MAX_SCORE, outcome_from
+from dvae.studies.values import judged
 from dvae.tasks import GenericTask
 
 TASK = dvae.tasks.get("asia")
@@ -171,11 +172,16 @@ def test_a_task_without_a_score_is_refused_before_anything_begins(tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
+def test_several_values_are_no_score_unless_some_are_asked_for() -> None:
+    error = judged(outcome_from({"a": 1}), None).error
+    assert error == "the score gives several values; say which to search for, e.g. with --maximize NAME"
+
+
 @pytest.mark.parametrize(
     ("value", "words"),
     [
         ((1, 2), "the score is (1, 2), a tuple; it must be a number"),
-        ({"a": 1}, "the score is {'a': 1}, a dict; it must be a number"),
+        ({"a": [1]}, "of a: the score is [1], a list; it must be a number"),
         (None, "the score is None, a NoneType; it must be a number"),
         (float("nan"), "the score is nan"),
         (1e308, "the score is 1e+308; scores are at most 1e+50 in size"),
