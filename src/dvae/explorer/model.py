@@ -20,7 +20,7 @@ from dvae.explorer import edits, graph_view, places, walks
 from dvae.explorer.exports import MAX_DAGS, Export, export
 from dvae.explorer.places import Changed, Given, Known, Place, RequestError
 from dvae.explorer.space import Finding, Map, Space
-from dvae.explorer.studies import Baseline, Snapshot, StudyLike, WatchedStudy, baselines
+from dvae.explorer.studies import Baseline, Scored, Snapshot, StudyLike, WatchedStudy, baselines
 from dvae.explorer.walks import MAX_SIDE, PATHS, Changes, Step
 
 MAX_CLICK = 1e4  # distance of a click from the origin of the map, in its own units
@@ -158,11 +158,15 @@ class PageModel:
 
     def trial(self, study: object, number: object) -> Place:
         """The DAG of a scored trial."""
+        return Given(self.scored_trial(study, number).dag)
+
+    def scored_trial(self, study: object, number: object) -> Scored:
+        """A trial that has a score."""
         scored = {trial.number: trial for trial in self.study(study).scored}
         wanted = places.whole_number(number, 0, 2**53, "the number of a trial")
         if wanted not in scored:
             raise RequestError(f"the study has no scored trial {wanted}")
-        return Given(scored[wanted].dag)
+        return scored[wanted]
 
     def export_current(self, current: object, key: object, enforce: object = None) -> Export:
         """The page's DAG as a file."""
