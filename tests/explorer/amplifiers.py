@@ -11,8 +11,8 @@ from dvae.studies.study import ABOUT, Study
 from dvae.studies.values import OBJECTIVES, VALUES
 
 COUNT = 40
-WISHES = Objectives(("gain",), ("stages",), (Constraint("pm", ">=", -1.0),))
-TWO = Objectives(("gain", "bw"), (), (Constraint("pm", ">=", -1.0),))
+TWO = Objectives(("gain", "bw"), (), (Constraint("pm", ">=", 2.0),))
+THREE = Objectives(("gain", "bw", "fom"), (), TWO.constraints)
 
 
 def amplifier_space() -> Space:

@@ -121,7 +121,7 @@ def top_rows(space: Space, snapshot: Snapshot, ticked: set[int]) -> list[html.Di
                     html.Img(src=graph_view.thumbnail(trial.dag, space.task), alt=f"the DAG of trial {trial.number}"),
                     _worth(snapshot, trial),
                     html.Code(space.task.format(trial.dag)),
-                    html.Span(_trial_words(snapshot, trial), className="label"),
+                    html.Span(_trial_words(snapshot, trial), className="label trial"),
                     html.Button("Inspect", id={"type": "trial", "index": trial.number}, className="quiet small"),
                 ],
             )

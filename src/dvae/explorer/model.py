@@ -17,6 +17,7 @@ from torch import Tensor
 from dvae.dag import Dag, ScoredDag
 from dvae.errors import DagError, DvaeError, TaskError
 from dvae.explorer import edits, graph_view, places, walks
+from dvae.explorer.conditions import Handle, handles
 from dvae.explorer.exports import MAX_DAGS, Export, export
 from dvae.explorer.places import Changed, Given, Known, Place, RequestError
 from dvae.explorer.space import Finding, Map, Space
@@ -56,6 +57,11 @@ class PageModel:
     def baselines(self) -> tuple[Baseline, ...]:
         """Scores that searches are compared with on the page."""
         return baselines(self.space)
+
+    @cached_property
+    def handles(self) -> tuple[Handle, ...]:
+        """The sliders of the model's conditions."""
+        return handles(self.space)
 
     @property
     def study_names(self) -> list[str]:
@@ -109,6 +115,13 @@ class PageModel:
         base, before = (place.base, dict(place.given)) if isinstance(place, Changed) else (place, {})
         number = places.number(value, asked.low, asked.high, asked.name)
         return Changed(base, tuple(sorted({**before, asked.name: number}.items())))
+
+    def slider_values(self, place: Place) -> dict[str, float]:
+        """Where the sliders of conditions stand for a DAG; they stay where they were moved to for a changed one."""
+        if isinstance(place, Changed):
+            return {}
+        dag = self.space.known.dags[place.index] if isinstance(place, Known) else getattr(place, "dag", None)
+        return {one.name: one.at({} if dag is None else dag.properties) for one in self.handles}
 
     def toggled(self, current: object, source: object, target: object, enforce: object = None) -> Place:
         """The page's DAG with an edge added or removed."""
