@@ -121,7 +121,7 @@ def top_rows(space: Space, snapshot: Snapshot, ticked: set[int]) -> list[html.Di
                     html.Img(src=graph_view.thumbnail(trial.dag, space.task), alt=f"the DAG of trial {trial.number}"),
                     _worth(snapshot, trial),
                     html.Code(space.task.format(trial.dag)),
-                    html.Span(_trial_words(snapshot, trial), className="label trial"),
+                    html.Span([f"trial {trial.number:,}", *_standing_note(snapshot, trial)], className="label trial"),
                     html.Button("Inspect", id={"type": "trial", "index": trial.number}, className="quiet small"),
                 ],
             )
@@ -132,7 +132,7 @@ def top_rows(space: Space, snapshot: Snapshot, ticked: set[int]) -> list[html.Di
 def front_card(space: Space, snapshot: Snapshot, trial: Scored) -> list[Any]:
     """The candidate under the pointer in the chart of a front."""
     picture = html.Img(src=graph_view.thumbnail(trial.dag, space.task), alt="")
-    return [picture, _worth(snapshot, trial), html.Small(_trial_words(snapshot, trial))]
+    return [picture, _worth(snapshot, trial), html.Small(f"trial {trial.number:,}"), *_standing_note(snapshot, trial)]
 
 
 def _worth(snapshot: Snapshot, trial: Scored) -> html.Strong | html.Div:
@@ -145,13 +145,14 @@ def _worth(snapshot: Snapshot, trial: Scored) -> html.Strong | html.Div:
     return html.Div(cells, className="values")
 
 
-def _trial_words(snapshot: Snapshot, trial: Scored) -> str:
-    words, view = f"trial {trial.number:,}", snapshot.front
+def _standing_note(snapshot: Snapshot, trial: Scored) -> list[html.Small]:
+    """Whether a trial of a study with objectives is on the front, or breaks a constraint."""
+    view = snapshot.front
     if view is None or trial.number not in view.values:
-        return words
+        return []
     if trial.number in view.front:
-        return f"{words}, on the front"
-    return words if trial.number in view.feasible else f"{words}, breaks a constraint"
+        return [html.Small("on the front")]
+    return [] if trial.number in view.feasible else [html.Small("breaks a constraint")]
 
 
 def hover_card(space: Space, index: int) -> list[Any]:

@@ -21,7 +21,7 @@ def front_chart(view: FrontView, x: str, y: str, colour: str) -> Figure:
     rest = [number for number in view.values if number in view.feasible and number not in on_front]
     faint = {"color": INK, "size": 6, "symbol": "x-thin", "opacity": 0.7, "line": {"width": 1.4, "color": INK}}
     data = [
-        _points(view, broken, x, y, "breaks a constraint", marker=faint),
+        _points(view, broken, x, y, "infeasible", marker=faint),
         _points(view, rest, x, y, "feasible", marker={"color": colour, "size": 7, "opacity": 0.38}),
         _front(view, x, y, colour),
     ]
@@ -33,7 +33,7 @@ def front_chart(view: FrontView, x: str, y: str, colour: str) -> Figure:
     ]
     layout = {
         **plain_layout(),
-        "margin": {"l": 64, "r": 10, "t": 26, "b": 40},
+        "margin": {"l": 56, "r": 10, "t": 26, "b": 40},
         "xaxis": {**axis(), "title": _title(view, x), "nticks": 7},
         "yaxis": {**axis(), "title": _title(view, y), "nticks": 5},
         "shapes": shapes,

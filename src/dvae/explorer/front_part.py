@@ -28,11 +28,11 @@ def parts() -> list[Any]:
         segments("front-kind", [FRONT, PROGRESS], FRONT, "What the chart shows"),
         html.Div(axes, id="front-axes", className="row push", hidden=True),
     ]
+    card = dcc.Tooltip(id="front-card", direction="right", loading_text="", className="hover-card")
     return [
         html.P(id="front-words", className="hint", title=VOLUME, hidden=True),
         html.Div(choices, id="front-row", className="row front-row", hidden=True),
-        chart(FRONT, "chart-frame"),
-        dcc.Tooltip(id="front-card", direction="right", loading_text="", className="hover-card"),
+        chart(FRONT, "chart-frame tall", card, clear_on_unhover=True),
     ]
 
 
@@ -76,15 +76,17 @@ def connect(app: Dash, model: PageModel) -> None:
         return places.to_json(model.trial(study, point.get("customdata"))), "Inspect", None
 
     @app.callback(
-        Output("front-card", "show"), Output("front-card", "bbox"), Output("front-card", "children"),
-        Input("front", "hoverData"), Input("tab", "value"), State("study", "value"), prevent_initial_call=True,
+        Output("front-card", "show"), Output("front-card", "bbox"), Output("front-card", "direction"),
+        Output("front-card", "children"), Input("front", "hoverData"), Input("tab", "value"), State("study", "value"),
+        State("front-x", "value"), prevent_initial_call=True,
     )  # fmt: skip
-    def hover(data: Any, tab: Any, study: Any) -> Any:
+    def hover(data: Any, tab: Any, study: Any, x: Any) -> Any:
         point = _point(data)
         if point is None or tab != "Search" or not isinstance(point.get("bbox"), dict):
-            return False, no_update, no_update
-        trial = model.scored_trial(study, point.get("customdata"))
-        return True, point["bbox"], cards.front_card(model.space, model.study(study), trial)
+            return False, *[no_update] * 3
+        trial, snapshot = model.scored_trial(study, point.get("customdata")), model.study(study)
+        side = "left" if snapshot.front and snapshot.front.is_high(trial.number, x) else "right"
+        return True, point["bbox"], side, cards.front_card(model.space, snapshot, trial)
 
 
 def _point(data: Any) -> dict[str, Any] | None:

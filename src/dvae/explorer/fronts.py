@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from dvae.strategies.objectives import Objectives
+from dvae.strategies.objectives import Objectives, Values
 from dvae.studies.pareto import hypervolume
-
-Values = Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -36,6 +34,13 @@ class FrontView:
     def axes(self) -> tuple[str, ...]:
         """What the candidates can be drawn by: the objectives, then other properties with constraints."""
         return self.objectives.needed
+
+    def is_high(self, number: int, name: object) -> bool:
+        """Whether a value of a trial is in the upper half of the range of all."""
+        if name not in self.axes or number not in self.values:
+            return False
+        found = [values[str(name)] for values in self.values.values()]
+        return self.values[number][str(name)] > (min(found) + max(found)) / 2
 
     def pair(self, x: object, y: object) -> tuple[str, str] | None:
         """The two axes that are asked for, or the first that make two different ones; None where there is only one."""

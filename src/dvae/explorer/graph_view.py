@@ -183,8 +183,13 @@ def _node(dag: Dag, node: int, name: Name, place: Frame, style: DagStyle, change
         "height": box.height,
         "shape": "ellipse" if box.round else "round-rectangle",
     }
-    drawn = {"data": data, "position": {"x": x, "y": y}, "classes": "changed" if changed else "", "grabbable": False}
-    return _with_columns(drawn, dag.node, node, data["full"])
+    drawn: Element = {
+        "data": data,
+        "position": {"x": x, "y": y},
+        "classes": "changed" if changed else "",
+        "grabbable": False,
+    }
+    return _with_columns(drawn, dag.node, node, f"{node}: {label}")
 
 
 def _with_columns(drawn: Element, columns: Mapping[str, Column], place: int | None, title: str) -> Element:

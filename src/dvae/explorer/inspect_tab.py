@@ -141,10 +141,8 @@ def _connect_choices(app: Dash, model: PageModel) -> None:
     def conditioned(_: Any, shown: Any) -> Any:
         if not ctx.triggered or not isinstance(ctx.triggered_id, dict):
             raise PreventUpdate
-        name, value = ctx.triggered_id.get("index"), ctx.triggered[0]["value"]
-        if model.slider_values(model.place(shown)).get(name) == value:  # moved by the page, not by its reader
-            raise PreventUpdate
-        return places.to_json(model.with_condition(shown, name, value))
+        place = model.slider_moved(shown, ctx.triggered_id.get("index"), ctx.triggered[0]["value"])
+        return no_update if place is None else places.to_json(place)
 
 
 def _connect_edits(app: Dash, model: PageModel) -> None:

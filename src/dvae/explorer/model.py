@@ -123,6 +123,11 @@ class PageModel:
         dag = self.space.known.dags[place.index] if isinstance(place, Known) else getattr(place, "dag", None)
         return {one.name: one.at({} if dag is None else dag.properties) for one in self.handles}
 
+    def slider_moved(self, current: object, name: object, value: object) -> Place | None:
+        """As `with_condition`; None where the page moved the slider to the DAG, and nobody the DAG to the slider."""
+        place = self.with_condition(current, name, value)
+        return None if self.slider_values(self.place(current)).get(str(name)) == value else place
+
     def toggled(self, current: object, source: object, target: object, enforce: object = None) -> Place:
         """The page's DAG with an edge added or removed."""
         dag = self.find(current, enforce).dag
