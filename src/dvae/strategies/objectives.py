@@ -119,16 +119,16 @@ class Objectives:
 
     def dominates(self, one: Values, other: Values) -> bool:
         """Whether `one` is at least as good in every objective, and better in one."""
-        return _dominates(self.gains(one), self.gains(other))
+        return _dominates(self._signed(one), self._signed(other))
 
     def front(self, values: Sequence[Values]) -> list[int]:
         """The places of all that is feasible and dominated by nothing feasible, the first objective falling."""
         feasible = [place for place, each in enumerate(values) if self.feasible(each)]
-        gains = {place: self.gains(values[place]) for place in feasible}
+        signed = {place: self._signed(values[place]) for place in feasible}
         found: list[int] = []
         # Whatever dominates another comes before it in this order, and what is dominated is so by one of the front.
-        for place in sorted(feasible, key=lambda place: gains[place], reverse=True):
-            if not any(_dominates(gains[other], gains[place]) for other in found):
+        for place in sorted(feasible, key=lambda place: signed[place], reverse=True):
+            if not any(_dominates(signed[other], signed[place]) for other in found):
                 found.append(place)
         return found
 
@@ -153,6 +153,10 @@ class Objectives:
         ranges = tuple((name, (float(low), float(high))) for name, (low, high) in mapping["ranges"].items())
         constraints = tuple(Constraint.parse(text) for text in mapping["subject_to"])
         return cls(tuple(mapping["maximize"]), tuple(mapping["minimize"]), constraints, ranges)
+
+    def _signed(self, values: Values) -> list[float]:
+        """The objectives as they are, more is better: gains are rounded, and hide the smallest differences."""
+        return [values[name] for name in self.maximize] + [-values[name] for name in self.minimize]
 
     def _width(self, name: str) -> float:
         low, high = dict(self.ranges).get(name, (0.0, 1.0))
