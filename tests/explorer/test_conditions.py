@@ -8,7 +8,8 @@ import torch
 from contracts.column_examples import COLUMNED_DAGS, CONDITIONS, columned_task
 from dvae import models
 from dvae.dag import DagSet
-from dvae.explorer import Changed, Known, PageModel, RequestError, Space, make_app, places
+from dvae.explorer import Changed, Given, Known, PageModel, RequestError, Space, make_app, places
+from dvae.explorer.conditions import Handle
 
 
 @pytest.fixture(scope="module")
@@ -66,3 +67,23 @@ def test_a_model_without_conditions_refuses_them(asia: Space) -> None:
 def test_the_page_has_a_slider_for_each_condition(conditional: PageModel, asia: Space) -> None:
     assert str(make_app(conditional).layout).count("'type': 'condition'") == len(CONDITIONS)
     assert "'type': 'condition'" not in str(make_app(PageModel(asia)).layout)
+
+
+def test_sliders_stand_where_the_dag_is(conditional: PageModel) -> None:
+    dag = COLUMNED_DAGS[4]
+    gain, area = conditional.handles
+    assert (gain.step, area.step) == (1.0, 1.0)  # whole numbers in the data
+    assert conditional.slider_values(Known(4)) == conditional.slider_values(Given(dag)) == dict(dag.properties)
+    assert conditional.slider_values(Known(0))["gain"] == gain.middle  # it has none
+    assert conditional.slider_values(conditional.place({"latent": [0.0] * 5})) == {
+        "gain": gain.middle,
+        "area": area.middle,
+    }
+    assert conditional.slider_values(Changed(Known(4), (("gain", 2.0),))) == {}  # they stay where they were moved to
+    assert conditional.slider_moved({"known": 4}, "gain", 4.0) is None  # where the page has put it
+    assert conditional.slider_moved({"known": 4}, "gain", 2.0) == Changed(Known(4), (("gain", 2.0),))
+
+
+def test_a_slider_stays_within_its_range() -> None:
+    handle = Handle("gain", 0.25, 4.0, 0.1, 2.0)
+    assert [handle.at({"gain": value}) for value in (-9.0, 1.234, 99.0)] == [0.25, 1.2, 4.0]

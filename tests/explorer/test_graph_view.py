@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from contracts.column_examples import COLUMNED_DAGS, columned_task
 from dvae.dag import Dag
 from dvae.explorer import Space
 from dvae.explorer.graph_view import common_frame, elements, film, frame, task_style, thumbnail
@@ -163,3 +164,16 @@ def test_a_thumbnail_is_a_picture_whatever_the_labels(pipelines: Space, label: s
     assert kind == "data:image/svg+xml"
     root = ElementTree.fromstring(base64.b64decode(data))
     assert not [item for item in root.iter() if item.tag.endswith(("script", "img", "image"))]
+
+
+def test_nodes_and_edges_carry_their_columns_where_they_have_any(asia: Space) -> None:
+    dag, task = COLUMNED_DAGS[0], columned_task()
+    nodes, edges = split(elements(dag, task_style(task), task))
+    assert [node["data"]["columns"] for node in nodes[:2]] == [
+        [["kind", "y"]],  # what is absent is not shown
+        [["kind", "x"], ["size", "4"], ["level", "0.1"]],
+    ]
+    first = next(edge["data"] for edge in edges if (edge["data"]["from"], edge["data"]["to"]) == (0, 1))
+    assert (first["full"], sorted(first["columns"])) == ("0 → 1", [["length", "0.5"], ["wire", "ina"]])
+    plain = elements(asia.known.dags[0], task_style(asia.task), asia.task)
+    assert not any("columns" in part["data"] for part in plain)

@@ -68,7 +68,7 @@ def test_the_front_is_what_nothing_feasible_dominates(values: list[dict[str, flo
         beaten = any(
             values[other]["gain"] >= values[place]["gain"]
             and values[other]["noise"] <= values[place]["noise"]
-            and BOTH.gains(values[other]) != BOTH.gains(values[place])
+            and any(values[other][name] != values[place][name] for name in BOTH.names)
             for other in feasible
         )
         assert (place not in front) == beaten

@@ -7,9 +7,9 @@ from typing import Any
 from dash import dcc, html
 
 from dvae.explorer import graph_view
-from dvae.explorer.colours import colour_at
+from dvae.explorer.colours import colour_at, short_number
 from dvae.explorer.space import CONFIDENCE_DRAWS, Finding, Space
-from dvae.explorer.studies import Snapshot
+from dvae.explorer.studies import Scored, Snapshot
 from dvae.explorer.walks import Step
 
 
@@ -115,18 +115,44 @@ def top_rows(space: Space, snapshot: Snapshot, ticked: set[int]) -> list[html.Di
         )
         rows.append(
             html.Div(
-                className="top-row",
+                className="top-row" if snapshot.front is None else "top-row with-values",
                 children=[
                     box,
                     html.Img(src=graph_view.thumbnail(trial.dag, space.task), alt=f"the DAG of trial {trial.number}"),
-                    html.Strong(score_text(trial.score)),
+                    _worth(snapshot, trial),
                     html.Code(space.task.format(trial.dag)),
-                    html.Span(f"trial {trial.number:,}", className="label"),
+                    html.Span([f"trial {trial.number:,}", *_standing_note(snapshot, trial)], className="label trial"),
                     html.Button("Inspect", id={"type": "trial", "index": trial.number}, className="quiet small"),
                 ],
             )
         )
     return rows
+
+
+def front_card(space: Space, snapshot: Snapshot, trial: Scored) -> list[Any]:
+    """The candidate under the pointer in the chart of a front."""
+    picture = html.Img(src=graph_view.thumbnail(trial.dag, space.task), alt="")
+    return [picture, _worth(snapshot, trial), html.Small(f"trial {trial.number:,}"), *_standing_note(snapshot, trial)]
+
+
+def _worth(snapshot: Snapshot, trial: Scored) -> html.Strong | html.Div:
+    """The score of a trial; in a study with objectives all values that count."""
+    view = snapshot.front
+    if view is None or trial.number not in view.values:
+        return html.Strong(score_text(trial.score))
+    values = view.values[trial.number]
+    cells = [html.Span([html.Small(name), html.Strong(short_number(values[name]))]) for name in view.axes]
+    return html.Div(cells, className="values")
+
+
+def _standing_note(snapshot: Snapshot, trial: Scored) -> list[html.Small]:
+    """Whether a trial of a study with objectives is on the front, or breaks a constraint."""
+    view = snapshot.front
+    if view is None or trial.number not in view.values:
+        return []
+    if trial.number in view.front:
+        return [html.Small("on the front")]
+    return [] if trial.number in view.feasible else [html.Small("breaks a constraint")]
 
 
 def hover_card(space: Space, index: int) -> list[Any]:

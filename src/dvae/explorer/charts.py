@@ -32,12 +32,12 @@ def walk_chart(scores: Sequence[float | None], here: int) -> Figure:
         "marker": {"size": 5},
         "hovertemplate": "step %{x}: %{y:,.4~f}<extra></extra>",
     }
-    shapes = [_line("x", here + 1, PATH, "dot")]
+    shapes = [across_chart("x", here + 1, PATH, "dot")]
     layout = {
         **plain_layout(),
         "margin": {"l": 64, "r": 10, "t": 6, "b": 24},
-        "xaxis": {**_axis(), "range": [0.5, len(scores) + 0.5], "showgrid": False},
-        "yaxis": {**_axis(), "nticks": 4},
+        "xaxis": {**axis(), "range": [0.5, len(scores) + 0.5], "showgrid": False},
+        "yaxis": {**axis(), "nticks": 4},
         "shapes": shapes,
         "showlegend": False,
     }
@@ -55,7 +55,7 @@ def progress_chart(studies: Mapping[int, Snapshot], chosen: int, lines: Sequence
         data.append(_curve(study, study.best, f"best, {study.name}", colour, width=width, dash="solid"))
         if number == chosen:
             data.append(_curve(study, study.mean, f"mean of the last {MEAN_OVER}", colour, width=1.4, dash="dot"))
-    shapes = [_line("y", line.score, INK, "dash") for line in lines]
+    shapes = [across_chart("y", line.score, INK, "dash") for line in lines]
     notes = [
         {
             "x": 0.99,
@@ -72,8 +72,8 @@ def progress_chart(studies: Mapping[int, Snapshot], chosen: int, lines: Sequence
     layout = {
         **plain_layout(),
         "margin": {"l": 64, "r": 10, "t": 10, "b": 36},
-        "xaxis": {**_axis(), "title": {"text": "trial", "font": {"size": 11}, "standoff": 4}, "rangemode": "tozero"},
-        "yaxis": {**_axis(), "nticks": 5, "range": _focus(studies, chosen, lines)},
+        "xaxis": {**axis(), "title": {"text": "trial", "font": {"size": 11}, "standoff": 4}, "rangemode": "tozero"},
+        "yaxis": {**axis(), "nticks": 5, "range": _focus(studies, chosen, lines)},
         "shapes": shapes,
         "annotations": notes,
         "legend": {
@@ -116,7 +116,7 @@ def _curve(study: Snapshot, values: Sequence[float], name: str, colour: str, *, 
     }
 
 
-def _line(axis: str, value: float, colour: str, dash: str) -> dict[str, Any]:
+def across_chart(axis: str, value: float, colour: str, dash: str) -> dict[str, Any]:
     """A straight line across the whole chart."""
     other = "y" if axis == "x" else "x"
     ends = {f"{axis}0": value, f"{axis}1": value, f"{other}0": 0, f"{other}1": 1, f"{other}ref": "paper"}
@@ -133,7 +133,8 @@ def plain_layout() -> dict[str, Any]:
     }
 
 
-def _axis() -> dict[str, Any]:
+def axis() -> dict[str, Any]:
+    """An axis as all charts have it."""
     return {
         "zeroline": False,
         "gridcolor": "rgba(123,135,152,0.16)",

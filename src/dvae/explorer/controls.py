@@ -89,10 +89,11 @@ def button(text: str, name: str, title: str | None = None, kind: str = "quiet sm
     return html.Button(text, id=name, className=kind, title=title, **more)
 
 
-def chart(name: str, frame: str) -> html.Div:
-    """An empty chart in a frame of its own."""
-    graph = dcc.Graph(id=name, figure=charts.empty_chart(), config=CHART_OPTIONS, responsive=True, className="chart")
-    return html.Div(graph, id=f"{name}-frame", className=frame)
+def chart(name: str, frame: str, *more: Any, **options: Any) -> html.Div:
+    """An empty chart in a frame of its own, with more parts over it."""
+    fixed: Any = {"config": CHART_OPTIONS, "responsive": True, "className": "chart", **options}
+    graph = dcc.Graph(id=name, figure=charts.empty_chart(), **fixed)
+    return html.Div([graph, *more], id=f"{name}-frame", className=frame)
 
 
 def drawing(name: str, more_style: Sequence[dict[str, Any]] = ()) -> html.Div:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from dvae.dag import Dag, Label
+from dvae.dag.columns import Column
 from dvae.errors import DagError
 from dvae.explorer.walks import Changes, changes
 from dvae.figures import Arrange, DagStyle, column, compact, layered, ring, style_for, to_svg
@@ -91,8 +92,9 @@ def named_elements(
     """As `elements`, for nodes with these names."""
     place = within or _frame(dag, [style.box(label) for label in dag.types], names)
     changed = changed or Changes()
-    nodes = [_node(node, dag.types[node], name, place, style, name in changed.nodes) for node, name in enumerate(names)]
+    nodes = [_node(dag, node, name, place, style, name in changed.nodes) for node, name in enumerate(names)]
     number = {name: node for node, name in enumerate(names)}
+    at = {edge: place for place, edge in enumerate(dag.edges)}
     shown = [(names[source], names[target]) for source, target in dag.edges]
     kinds = {pair: "added" if pair in changed.added else "" for pair in shown}
     kinds |= dict.fromkeys(sorted(changed.removed & place.routes.keys(), key=str), "removed")
@@ -101,7 +103,8 @@ def named_elements(
         if source in number and target in number:
             ends = number[source], number[target]
             boxes = style.box(dag.types[ends[0]]), style.box(dag.types[ends[1]])
-            edges.append(_edge(ends, kind, _controls(place, (source, target), boxes)))
+            edge = _edge(ends, kind, _controls(place, (source, target), boxes))
+            edges.append(_with_columns(edge, dag.edge, at.get(ends), f"{ends[0]} → {ends[1]}"))
     return [*_corners(place), *nodes, *edges]
 
 
@@ -163,7 +166,8 @@ def _corners(place: Frame) -> list[Element]:
     ]
 
 
-def _node(node: int, label: Label, name: Name, place: Frame, style: DagStyle, changed: bool) -> Element:
+def _node(dag: Dag, node: int, name: Name, place: Frame, style: DagStyle, changed: bool) -> Element:
+    label = dag.types[node]
     fill = style.colour(label)
     box = style.box(label)
     x, y = place.centres[name]
@@ -179,7 +183,24 @@ def _node(node: int, label: Label, name: Name, place: Frame, style: DagStyle, ch
         "height": box.height,
         "shape": "ellipse" if box.round else "round-rectangle",
     }
-    return {"data": data, "position": {"x": x, "y": y}, "classes": "changed" if changed else "", "grabbable": False}
+    drawn: Element = {
+        "data": data,
+        "position": {"x": x, "y": y},
+        "classes": "changed" if changed else "",
+        "grabbable": False,
+    }
+    return _with_columns(drawn, dag.node, node, f"{node}: {label}")
+
+
+def _with_columns(drawn: Element, columns: Mapping[str, Column], place: int | None, title: str) -> Element:
+    """An element with what its columns say at a place, for the page to show beside it; absent values are left out."""
+    values = {} if place is None else {name: column[place] for name, column in columns.items()}
+    words = [
+        [name, value if isinstance(value, str) else f"{value:.6g}"]
+        for name, value in values.items()
+        if value is not None
+    ]
+    return {**drawn, "data": {**drawn["data"], "full": title, "columns": words}} if words else drawn
 
 
 def _edge(ends: tuple[int, int], kind: str, controls: Sequence[Point]) -> Element:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-import torch
-from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update, set_props
 from dash.exceptions import PreventUpdate
 
 from dvae.dag import Label
 from dvae.errors import DvaeError
 from dvae.explorer import cards, graph_view, places
+from dvae.explorer.conditions import handles
 from dvae.explorer.controls import button, download, drawing, export_menu, menu, pressed
 from dvae.explorer.model import PageModel
 from dvae.explorer.space import Space
 
 NO_MESSAGE = "message"  # class of the line for errors while there is none
 MAX_SEED = 2**31
-STEPS = 100  # of a condition's slider, at least
 
 
 def panel(space: Space) -> html.Div:
@@ -67,15 +65,10 @@ def panel(space: Space) -> html.Div:
 def _condition_rows(space: Space) -> list[html.Div]:
     """A slider for each condition of the model: what would this DAG be with another value?"""
     rows = []
-    for one in space.conditions:
-        known = space.known.properties.get(one.name, torch.tensor([one.low, one.high]))
-        known = known[~known.isnan()]
-        step = 10.0 ** math.floor(math.log10((one.high - one.low) / STEPS))
-        if len(known) and bool((known == known.round()).all()):
-            step = max(step, 1.0)
-        middle = round(float(known.median()) / step) * step if len(known) else one.low
+    best = space.known.dags[space.best].properties
+    for one in handles(space):
         slider = dcc.Slider(
-            one.low, one.high, step, value=min(max(round(middle, 12), one.low), one.high), marks=None,
+            one.low, one.high, one.step, value=one.at(best), marks=None,
             id={"type": "condition", "index": one.name}, className="slider", tooltip={"placement": "top"},
         )  # fmt: skip
         name = html.Span(f"With {one.name}", className="label", title="What this DAG would be with another value")
@@ -101,6 +94,8 @@ def connect(app: Dash, model: PageModel) -> None:
     def show(shown: Any, enforce: Any) -> Any:
         finding = model.find(shown, enforce)
         dag = finding.dag
+        for name, value in model.slider_values(finding.place).items():
+            set_props({"type": "condition", "index": name}, {"value": value})
         nodes = [{"label": f"{node} {label}", "value": node} for node, label in enumerate(dag.types)]
         return (
             graph_view.elements(dag, model.style, space.task),
@@ -146,8 +141,8 @@ def _connect_choices(app: Dash, model: PageModel) -> None:
     def conditioned(_: Any, shown: Any) -> Any:
         if not ctx.triggered or not isinstance(ctx.triggered_id, dict):
             raise PreventUpdate
-        value = ctx.triggered[0]["value"]
-        return places.to_json(model.with_condition(shown, ctx.triggered_id.get("index"), value))
+        place = model.slider_moved(shown, ctx.triggered_id.get("index"), ctx.triggered[0]["value"])
+        return no_update if place is None else places.to_json(place)
 
 
 def _connect_edits(app: Dash, model: PageModel) -> None:

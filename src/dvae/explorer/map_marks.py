@@ -17,14 +17,14 @@ def nothing() -> Trace:
     return _trace([], [])
 
 
-def proposals_trace(places: Tensor, best: int | None) -> Trace:
-    """What a study has scored, the later the stronger, and a star on the best."""
+def proposals_trace(places: Tensor, *best: int | None) -> Trace:
+    """What a study has scored, the later the stronger, and a star on the best, or on all of a front."""
     xs, ys = places[:, 0].tolist(), places[:, 1].tolist()
     count = len(xs)
     opacities = [round(0.35 + 0.6 * (number + 1) / count, 3) for number in range(count)]
     sizes, symbols, fills = [8.0] * count, ["circle-open"] * count, [ACCENT] * count
-    if best is not None:  # once more, on top of all others
-        xs, ys, opacities = [*xs, xs[best]], [*ys, ys[best]], [*opacities, 1.0]
+    for number in (each for each in best if each is not None):  # once more, on top of all others
+        xs, ys, opacities = [*xs, xs[number]], [*ys, ys[number]], [*opacities, 1.0]
         sizes, symbols, fills = [*sizes, 20.0], [*symbols, "star"], [*fills, "#ffffff"]
     marker = {"size": sizes, "symbol": symbols, "color": fills, "opacity": opacities}
     return _trace(xs, ys, marker={**marker, "line": {"width": 1.6, "color": ACCENT}})

@@ -17,10 +17,11 @@ from torch import Tensor
 from dvae.dag import Dag, ScoredDag
 from dvae.errors import DagError, DvaeError, TaskError
 from dvae.explorer import edits, graph_view, places, walks
+from dvae.explorer.conditions import Handle, handles
 from dvae.explorer.exports import MAX_DAGS, Export, export
 from dvae.explorer.places import Changed, Given, Known, Place, RequestError
 from dvae.explorer.space import Finding, Map, Space
-from dvae.explorer.studies import Baseline, Snapshot, StudyLike, WatchedStudy, baselines
+from dvae.explorer.studies import Baseline, Scored, Snapshot, StudyLike, WatchedStudy, baselines
 from dvae.explorer.walks import MAX_SIDE, PATHS, Changes, Step
 
 MAX_CLICK = 1e4  # distance of a click from the origin of the map, in its own units
@@ -56,6 +57,11 @@ class PageModel:
     def baselines(self) -> tuple[Baseline, ...]:
         """Scores that searches are compared with on the page."""
         return baselines(self.space)
+
+    @cached_property
+    def handles(self) -> tuple[Handle, ...]:
+        """The sliders of the model's conditions."""
+        return handles(self.space)
 
     @property
     def study_names(self) -> list[str]:
@@ -110,6 +116,18 @@ class PageModel:
         number = places.number(value, asked.low, asked.high, asked.name)
         return Changed(base, tuple(sorted({**before, asked.name: number}.items())))
 
+    def slider_values(self, place: Place) -> dict[str, float]:
+        """Where the sliders of conditions stand for a DAG; they stay where they were moved to for a changed one."""
+        if isinstance(place, Changed):
+            return {}
+        dag = self.space.known.dags[place.index] if isinstance(place, Known) else getattr(place, "dag", None)
+        return {one.name: one.at({} if dag is None else dag.properties) for one in self.handles}
+
+    def slider_moved(self, current: object, name: object, value: object) -> Place | None:
+        """As `with_condition`; None where the page moved the slider to the DAG, and nobody the DAG to the slider."""
+        place = self.with_condition(current, name, value)
+        return None if self.slider_values(self.place(current)).get(str(name)) == value else place
+
     def toggled(self, current: object, source: object, target: object, enforce: object = None) -> Place:
         """The page's DAG with an edge added or removed."""
         dag = self.find(current, enforce).dag
@@ -158,11 +176,15 @@ class PageModel:
 
     def trial(self, study: object, number: object) -> Place:
         """The DAG of a scored trial."""
+        return Given(self.scored_trial(study, number).dag)
+
+    def scored_trial(self, study: object, number: object) -> Scored:
+        """A trial that has a score."""
         scored = {trial.number: trial for trial in self.study(study).scored}
         wanted = places.whole_number(number, 0, 2**53, "the number of a trial")
         if wanted not in scored:
             raise RequestError(f"the study has no scored trial {wanted}")
-        return Given(scored[wanted].dag)
+        return scored[wanted]
 
     def export_current(self, current: object, key: object, enforce: object = None) -> Export:
         """The page's DAG as a file."""

@@ -8,7 +8,7 @@ from dash import ALL, Dash, Input, Output, Patch, State, html, no_update
 from dash.exceptions import PreventUpdate
 
 from dvae.errors import DvaeError
-from dvae.explorer import cards, charts, map_marks, places
+from dvae.explorer import cards, charts, front_part, map_marks, places
 from dvae.explorer.colours import series_colour
 from dvae.explorer.controls import chart, download, export_menu, menu, pressed
 from dvae.explorer.map_figure import PROPOSALS
@@ -47,6 +47,7 @@ def _study_parts(space: Space, names: list[str]) -> list[Any]:
     return [
         html.Div(head, className="row"),
         html.P(id="study-problem", className="problem"),
+        *front_part.parts(),
         chart("progress", "chart-frame"),
         html.Div(best, className="row"),
         html.Div(html.P("Reading the study …", className="hint waiting"), id="top", className="table-frame"),
@@ -59,6 +60,7 @@ def _study_label(number: int, name: str) -> html.Span:
 
 def connect(app: Dash, model: PageModel) -> None:
     """The chosen study as it grows, and what its best DAGs can be used for."""
+    front_part.connect(app, model)
     ticks = State({"type": "tick", "index": ALL}, "value")
 
     @app.callback(
@@ -81,19 +83,19 @@ def connect(app: Dash, model: PageModel) -> None:
             study = model.study(number)
         except DvaeError as error:  # a search that is not there yet, or is moving: the page goes on asking
             return no_update, True, str(error), *[no_update] * 4
-        studies = model.readable_studies()
+        studies = {key: each for key, each in model.readable_studies().items() if each.is_comparable(study)}
         now = [number, study.words, study.ended, plane, [len(each.scored) for each in studies.values()]]
         if now == before:
             raise PreventUpdate
         latents = model.trial_latents(number)
         numbers = [trial.number for trial in study.scored]
-        best = numbers.index(study.top[0].number) if study.top and len(numbers) == len(latents) else None
-        patch["data"][PROPOSALS] = map_marks.proposals_trace(model.plane(plane).project(latents), best)
+        best = [numbers.index(each) for each in study.stars] if len(numbers) == len(latents) else []
+        patch["data"][PROPOSALS] = map_marks.proposals_trace(model.plane(plane).project(latents), *best)
         return (
             study.words,
             study.ended,
             study.problem,
-            charts.progress_chart({**studies, number: study}, number, model.baselines),
+            charts.progress_chart({**studies, number: study}, number, () if study.front else model.baselines),
             cards.top_rows(model.space, study, set(_ticked(ticked))),
             patch,
             now,

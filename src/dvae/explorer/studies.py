@@ -18,9 +18,11 @@ from torch import Tensor
 
 from dvae.dag import Dag
 from dvae.errors import DagError, DvaeError, StudyError, TaskError
+from dvae.explorer.fronts import FrontView, front_view
 from dvae.explorer.space import Space
 from dvae.studies.storage import shown, study_names
 from dvae.studies.study import HasScore, Study, running_best, top_distinct
+from dvae.studies.values import objectives_of, values_of
 
 MAX_TRIALS = 20_000  # the newest ones are shown
 MEAN_OVER = 25  # trials
@@ -37,6 +39,8 @@ class TrialLike(HasScore, Protocol):
     def state(self) -> str: ...
     @property
     def error(self) -> str | None: ...
+    @property
+    def attributes(self) -> Mapping[str, Any]: ...
 
 
 class StudyLike(Protocol):
@@ -76,6 +80,7 @@ class Snapshot:
     mean: tuple[float, ...]
     top: tuple[Scored, ...]  # the best distinct DAGs, best first
     failures: tuple[tuple[str, int], ...] = ()  # reasons, and how many trials failed for each
+    front: FrontView | None = None  # of a study with objectives; its DAGs then come first in `top`
 
     @property
     def words(self) -> str:
@@ -86,6 +91,16 @@ class Snapshot:
             f"{counts[state]:,} {state}" for state in ("running", "waiting", "failed", "pruned") if counts.get(state)
         ]
         return ", ".join([f"{done} scored", *rest])
+
+    @property
+    def stars(self) -> tuple[int, ...]:
+        """The numbers of the best trial, or of all on the front."""
+        return tuple(trial.number for trial in self.top[:1]) if self.front is None else self.front.front
+
+    def is_comparable(self, other: Snapshot) -> bool:
+        """Whether the scores of two studies mean the same: those of objectives only beside the same objectives."""
+        mine, theirs = (each.front and each.front.objectives for each in (self, other))
+        return mine == theirs
 
     @property
     def problem(self) -> str:
@@ -128,6 +143,7 @@ def snapshot(study: StudyLike) -> Snapshot:
     budget = description.get("budget")
     higher = description.get("direction", "maximize") != "minimize"
     values = [trial.score for trial in scored]
+    front = _front(description, trials)
     return Snapshot(
         name=study.name,
         strategy=str(description.get("strategy", "")),
@@ -138,9 +154,28 @@ def snapshot(study: StudyLike) -> Snapshot:
         scored=tuple(scored),
         best=tuple(running_best(values, higher)),
         mean=tuple(running_mean(values, MEAN_OVER)),
-        top=tuple(top_distinct(scored, TOP, higher)),
+        top=tuple(top_distinct(scored, TOP, higher) if front is None else _front_first(scored, front)),
         failures=tuple(failures.most_common()),
+        front=front,
     )
+
+
+def _front(description: Mapping[str, Any], trials: Sequence[TrialLike]) -> FrontView | None:
+    objectives = objectives_of(description)
+    if objectives is None:
+        return None
+    found = {trial.number: values_of(trial) for trial in trials if trial.state == "complete"}
+    return front_view(objectives, {number: values for number, values in found.items() if values})
+
+
+def _front_first(scored: Sequence[Scored], front: FrontView) -> list[Scored]:
+    """The distinct DAGs of the front in its order, then the others with the best scores."""
+    by_number = {trial.number: trial for trial in scored}
+    ahead = [by_number[number] for number in front.front]
+    found = {trial.dag: trial for trial in reversed(ahead)}
+    first = [trial for trial in ahead if found[trial.dag] is trial][:TOP]
+    others = [trial for trial in scored if trial.dag not in found]
+    return first + (top_distinct(others, TOP - len(first)) if len(first) < TOP else [])
 
 
 def running_mean(values: Sequence[float], over: int) -> list[float]:

@@ -119,17 +119,18 @@ class Objectives:
 
     def dominates(self, one: Values, other: Values) -> bool:
         """Whether `one` is at least as good in every objective, and better in one."""
-        pairs = list(zip(self.gains(one), self.gains(other), strict=True))
-        return all(a >= b for a, b in pairs) and any(a > b for a, b in pairs)
+        return _dominates(self._signed(one), self._signed(other))
 
     def front(self, values: Sequence[Values]) -> list[int]:
         """The places of all that is feasible and dominated by nothing feasible, the first objective falling."""
         feasible = [place for place, each in enumerate(values) if self.feasible(each)]
-        gains = {place: self.gains(values[place]) for place in feasible}
-        found = [
-            place for place in feasible if not any(self.dominates(values[other], values[place]) for other in feasible)
-        ]
-        return sorted(found, key=lambda place: gains[place], reverse=True)
+        signed = {place: self._signed(values[place]) for place in feasible}
+        found: list[int] = []
+        # Whatever dominates another comes before it in this order, and what is dominated is so by one of the front.
+        for place in sorted(feasible, key=lambda place: signed[place], reverse=True):
+            if not any(_dominates(signed[other], signed[place]) for other in found):
+                found.append(place)
+        return found
 
     def words(self) -> str:
         """What is searched for, in words."""
@@ -153,6 +154,10 @@ class Objectives:
         constraints = tuple(Constraint.parse(text) for text in mapping["subject_to"])
         return cls(tuple(mapping["maximize"]), tuple(mapping["minimize"]), constraints, ranges)
 
+    def _signed(self, values: Values) -> list[float]:
+        """The objectives as they are, more is better: gains are rounded, and hide the smallest differences."""
+        return [values[name] for name in self.maximize] + [-values[name] for name in self.minimize]
+
     def _width(self, name: str) -> float:
         low, high = dict(self.ranges).get(name, (0.0, 1.0))
         return high - low
@@ -160,3 +165,7 @@ class Objectives:
     def _shared(self, name: str, value: float) -> float:
         low, _ = dict(self.ranges).get(name, (0.0, 1.0))
         return (value - low) / self._width(name)
+
+
+def _dominates(one: Sequence[float], other: Sequence[float]) -> bool:
+    return one != other and all(a >= b for a, b in zip(one, other, strict=True))

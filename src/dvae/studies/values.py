@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from dvae.dag import ScoredDag
 from dvae.strategies.objectives import Objectives, Values
@@ -15,12 +15,19 @@ VALUES = "values"  # among the attributes of a trial
 SCORE = "score"
 
 
+class HasAttributes(Protocol):
+    """A trial, as far as its values are asked for."""
+
+    @property
+    def attributes(self) -> Mapping[str, Any]: ...
+
+
 def objectives_of(description: Mapping[str, Any]) -> Objectives | None:
     """The objectives that a study's description names; None for a study of one score."""
     return Objectives.from_mapping(description[OBJECTIVES]) if description.get(OBJECTIVES) else None
 
 
-def values_of(trial: Trial) -> Mapping[str, float]:
+def values_of(trial: HasAttributes) -> Mapping[str, float]:
     """All values that the score gave of a trial."""
     found: Mapping[str, float] = trial.attributes.get(VALUES, {})
     return found
