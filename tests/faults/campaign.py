@@ -123,6 +123,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--thorough", action="store_true", help="fail every write in three ways, not in one of them")
     parser.add_argument("--writes", action=argparse.BooleanOptionalAction, default=True, help="fail and kill at each")
+    parser.add_argument("--killed", action=argparse.BooleanOptionalAction, default=True, help="also kill at each write")
     parser.add_argument("--most", type=int, default=10**6, metavar="N", help="fail at most N writes of a command")
     parser.add_argument("--only", default="", help="scenarios whose names hold this text")
     options = parser.parse_args()
@@ -132,7 +133,7 @@ def main() -> None:
         scenarios = [each for each in all_scenarios(folder / "before") if options.only in each.name]
         trainings = [each for each in scenarios if each.result is not None]
         for scenario in scenarios if options.writes else ():
-            _every_write(scenario, folder, done, options.thorough, options.most)
+            _every_write(scenario, folder, done, options)
         for scenario in trainings:
             _at_random(scenario, folder, options.kills // len(trainings), chance, done)
             for _ in range(options.pairs):
@@ -141,14 +142,15 @@ def main() -> None:
     print(json.dumps({"seed": options.seed, "seconds": round(time.monotonic() - began), **done, **own}))
 
 
-def _every_write(scenario: Scenario, folder: Path, done: Counter[str], thorough: bool, most: int) -> None:
+def _every_write(scenario: Scenario, folder: Path, done: Counter[str], options: argparse.Namespace) -> None:
     writes = writes_of(scenario, folder / "count")
     done["writes"] += writes
     reference = _reference(scenario, folder)
-    for number in range(1, writes + 1, -(-writes // most)):
-        for fault in FAULTS if thorough else FAULTS[number % 3 :][:1]:
+    for number in range(1, writes + 1, -(-writes // options.most)):
+        for fault in FAULTS if options.thorough else FAULTS[number % 3 :][:1]:
             done[f"failed, {fault}"] += fail(scenario, folder / "fail", number, fault)
-        done["killed at a write"] += kill(scenario, folder / "kill", reference, number=number)
+        if options.killed:
+            done["killed at a write"] += kill(scenario, folder / "kill", reference, number=number)
         print(f"{scenario.name}: {number} of {writes}", end="\r", file=sys.stderr, flush=True)
     print(f"{scenario.name}: {writes} writes", file=sys.stderr, flush=True)
 

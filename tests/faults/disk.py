@@ -71,6 +71,8 @@ class Disk:
                 return real_open(file, mode, *rest, **options)
             self.check(file)
             raw = _Raw(file, mode.replace("b", "").replace("t", ""), self)
+            if options.get("buffering") == 0 or rest[:1] == (0,):
+                return raw
             buffered = io.BufferedRandom(raw) if "+" in mode else io.BufferedWriter(raw)
             if "b" in mode:
                 return buffered

@@ -10,10 +10,11 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -135,15 +136,14 @@ def _identity(table: Table, options: LearnOptions) -> dict[str, Any]:
 class _Book:
     """The replicates that are done, by number, and the file that keeps them."""
 
-    def __init__(self, found: dict[int, list[list[int]]], file: BinaryIO | None, path: Path | None = None) -> None:
+    def __init__(self, found: dict[int, list[list[int]]], file: FileIO | None, path: Path | None = None) -> None:
         self.found, self._file, self._path = found, file, path
 
     def add(self, number: int, edges: list[list[int]]) -> None:
         self.found[number] = edges
         if self._file is not None:
             with _said(self._path):
-                self._file.write(json.dumps([number, edges]).encode() + b"\n")
-                self._file.flush()
+                _append(self._file, [number, edges])
                 os.fsync(self._file.fileno())
 
 
@@ -155,20 +155,21 @@ def _opened(store: str | os.PathLike[str] | None, identity: Mapping[str, Any]) -
     path = Path(store)
     with _said(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("a+b")
-    try:
-        with _alone(file, path):
-            with _said(path):
-                file.seek(0)
-                found, whole = _read(file.read(), path, identity)
-                file.truncate(whole)
-                if found is None:
-                    file.write(json.dumps(identity).encode() + b"\n")
-                    file.flush()
-            yield _Book(found or {}, file, path)
-    finally:
-        with suppress(OSError):  # that something cannot be written has been said
-            file.close()
+        file = path.open("a+b", buffering=0)  # a buffer would write again, on closing, what the disk refused
+    with file, _alone(file, path):
+        with _said(path):
+            file.seek(0)
+            found, whole = _read(file.read(), path, identity)
+            file.truncate(whole)
+            if found is None:
+                _append(file, identity)
+        yield _Book(found or {}, file, path)
+
+
+def _append(file: FileIO, value: object) -> None:
+    line = json.dumps(value).encode() + b"\n"
+    while line:
+        line = line[file.write(line) :]
 
 
 @contextmanager
@@ -200,7 +201,7 @@ def _read(content: bytes, path: Path, identity: Mapping[str, Any]) -> tuple[dict
 
 
 @contextmanager
-def _alone(file: BinaryIO, path: Path) -> Iterator[None]:
+def _alone(file: FileIO, path: Path) -> Iterator[None]:
     """Refuses a second process that would write the same file; a killed one holds nothing."""
     try:
         import fcntl

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
-from dvae.errors import DvaeError, StorageError
+from dvae.errors import ConfigError, DvaeError, StorageError
 from dvae.files import read_json, write_json
 from dvae.paper.stage import OutOfTime, Stage
 from dvae.paper.stage_store import StageStore
-from dvae.training.lock import locked
 
-FAILURES = "failed.json"
+FAILURES, LOCK = "failed.json", ".lock"
 Tell = Callable[[str], None]
 
 
@@ -39,7 +40,7 @@ def run_stages(stages: Sequence[Stage[Any]], store: StageStore, tell: Tell) -> S
 
     One that fails is noted with its reason, for the report, and the others continue; what needs it fails, too.
     """
-    with locked(store.root):
+    with _locked(store.root):
         return _run_stages(stages, store, tell)
 
 
@@ -80,6 +81,23 @@ def _run_stages(stages: Sequence[Stage[Any]], store: StageStore, tell: Tell) -> 
     reasons = {stage.title: reason for stage, reason in failed.items()}
     write_json(store.root / FAILURES, known | reasons)
     return StagesResult(ended, len(stages), made, found, reasons, time.monotonic() - started)
+
+
+@contextlib.contextmanager
+def _locked(run: Path) -> Iterator[None]:
+    """Keeps other processes out of the folder; the system releases the lock however this one ends."""
+    try:
+        import fcntl
+    except ImportError:  # not a Unix system: it is left to the user
+        yield
+        return
+    run.mkdir(parents=True, exist_ok=True)
+    with (run / LOCK).open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(f"another process is working in {run}; wait for it, or choose another --run") from None
+        yield
 
 
 def failures(store: StageStore) -> dict[str, str]:
