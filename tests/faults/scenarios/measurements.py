@@ -16,7 +16,22 @@ from models.oracle import KINDS, random_state
 
 Words = Callable[[Path], tuple[object, ...]]
 SMALL = ("--set", "model.hidden=6", "--set", "model.latent=3", "--epochs", 1, "--validation", 0.2)
-SEARCH = ("--budget", 6, "--batch", 3, "--strategy", "random", "--known", "none", "--initial", 2, "--warm", 0)
+SEARCH = (
+    "--heartbeat",
+    1,
+    "--budget",
+    4,
+    "--batch",
+    2,
+    "--strategy",
+    "random",
+    "--known",
+    "none",
+    "--initial",
+    2,
+    "--warm",
+    0,
+)
 
 
 def scenarios(folder: Path) -> list[Scenario]:
@@ -30,7 +45,7 @@ def scenarios(folder: Path) -> list[Scenario]:
 
     return [
         on_run("search", "search", "@run", *SEARCH, "--out", "@found.jsonl", "--draw", "@f.svg", result="found.jsonl"),
-        on_run("search --retrain", "search", "@run", *SEARCH, "--retrain", 3, "--out", "@found.jsonl"),
+        on_run("search --retrain", "search", "@run", *SEARCH, "--retrain", 2, "--out", "@found.jsonl"),
         on_run("predictivity", "predictivity", "@run", "--repeats", 1, "--preset", "paper", "--train-limit", 8),
         on_run("predict", "predict", "@run", "@scored.jsonl", "--out", "@p.csv"),
         on_run("predict --refit", "predict", "@predicted", "@scored.jsonl", "--refit", "--out", "@p.jsonl"),
