@@ -79,6 +79,19 @@ def test_predictions_come_with_intervals_and_are_kept(
     assert wider["predictions"][0]["gain"]["high"] >= first["high"]
 
 
+def test_half_of_a_new_predictor_is_not_taken_for_the_old_one(
+    call: Call, trained: Path, circuits: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(trained, folder)
+    words = ("predict", folder, circuits, "--json", "--properties")
+    before = json.loads(call(*words, "gain").stdout)["predictions"]
+    described = (folder / DESCRIPTION).read_bytes()
+    assert call(*words, "noise", "--refit").exit_code == 0
+    (folder / DESCRIPTION).write_bytes(described)  # as a kill between the two files leaves it
+    assert json.loads(call(*words, "gain").stdout)["predictions"] == before
+
+
 def test_predictions_go_to_a_table(call: Call, trained: Path, circuits: Path, tmp_path: Path) -> None:
     out = tmp_path / "predicted.csv"
     result = call("predict", trained, circuits, "--properties", "gain", "--out", out)

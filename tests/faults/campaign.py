@@ -29,11 +29,10 @@ from faults.disk import Disk, Fault  # noqa: E402
 from faults.scenario import (  # noqa: E402
     Scenario,
     all_scenarios,
-    called,
     check_whole,
     contents,
     fresh,
-    tensors_equal,
+    same_result,
 )
 from forks import forked  # noqa: E402
 
@@ -44,7 +43,7 @@ def writes_of(scenario: Scenario, folder: Path) -> int:
     """How many things the command writes, when all goes well."""
     at = fresh(scenario, folder)
     with Disk(at).inserted() as disk:
-        result = called(scenario.words(at))
+        result = scenario.run(at)
     assert result.exit_code == 0, f"{scenario.name}: {result.stderr}"
     return disk.count
 
@@ -54,7 +53,7 @@ def fail(scenario: Scenario, folder: Path, number: int, fault: Fault) -> bool:
     at = fresh(scenario, folder)
     before = contents(at)
     with Disk(at, number, fault).inserted():
-        result = called(scenario.words(at))
+        result = scenario.run(at)
     where = f"{scenario.name}, write {number}, {fault}"
     failed = result.exit_code != 0
     if failed:
@@ -63,7 +62,7 @@ def fail(scenario: Scenario, folder: Path, number: int, fault: Fault) -> bool:
         assert len(errors) == 1, f"{where}: {result.stderr}"
         assert "Traceback" not in result.stderr, where
     check_whole(at, before)
-    ended = called((scenario.again or scenario.words)(at)) if failed else result
+    ended = scenario.run_again(at) if failed else result
     assert ended.exit_code == 0, f"{where}, then again: {ended.stderr}"
     return failed
 
@@ -81,10 +80,10 @@ def kill(scenario: Scenario, folder: Path, reference: Path | None, *, number: in
     killed = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == -signal.SIGKILL
     where = f"{scenario.name}, killed at {number or f'{seconds:.3f} s'}"
     check_whole(at, before, killed=True)
-    ended = called((scenario.again or scenario.words)(at))
+    ended = scenario.run_again(at)
     assert ended.exit_code == 0, f"{where}, then again: {ended.stderr}"
     if reference is not None and scenario.result is not None:
-        assert tensors_equal(at / scenario.result, reference), f"{where}: the result differs"
+        assert same_result(at / scenario.result, reference), f"{where}: the result differs"
     return killed
 
 
@@ -92,7 +91,7 @@ def _as_child(scenario: Scenario, at: Path, number: int) -> None:
     code = 1
     try:
         with Disk(at, number or None, "kill").inserted() if number else contextlib.nullcontext():
-            code = called(scenario.words(at)).exit_code
+            code = scenario.run(at).exit_code
     finally:
         os._exit(code)
 
@@ -112,7 +111,7 @@ def two_writers(scenario: Scenario, folder: Path, delay: float) -> str:
     check_whole(at, contents(at))
     for name in contents(at):
         assert not name.name.startswith((".tmp-", ".lock")), f"{name} was left behind by two writers"
-    ended = called((scenario.again or scenario.words)(at))
+    ended = scenario.run_again(at)
     assert ended.exit_code == 0, f"{scenario.name} after two writers: {ended.stderr}"
     return "one refused" if codes == [0, 2] else "one after the other"
 
@@ -124,6 +123,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--thorough", action="store_true", help="fail every write in three ways, not in one of them")
     parser.add_argument("--writes", action=argparse.BooleanOptionalAction, default=True, help="fail and kill at each")
+    parser.add_argument("--killed", action=argparse.BooleanOptionalAction, default=True, help="also kill at each write")
+    parser.add_argument("--most", type=int, default=10**6, metavar="N", help="fail at most N writes of a command")
     parser.add_argument("--only", default="", help="scenarios whose names hold this text")
     options = parser.parse_args()
     chance, began, done = random.Random(options.seed), time.monotonic(), Counter[str]()
@@ -132,7 +133,7 @@ def main() -> None:
         scenarios = [each for each in all_scenarios(folder / "before") if options.only in each.name]
         trainings = [each for each in scenarios if each.result is not None]
         for scenario in scenarios if options.writes else ():
-            _every_write(scenario, folder, done, options.thorough)
+            _every_write(scenario, folder, done, options)
         for scenario in trainings:
             _at_random(scenario, folder, options.kills // len(trainings), chance, done)
             for _ in range(options.pairs):
@@ -141,14 +142,16 @@ def main() -> None:
     print(json.dumps({"seed": options.seed, "seconds": round(time.monotonic() - began), **done, **own}))
 
 
-def _every_write(scenario: Scenario, folder: Path, done: Counter[str], thorough: bool) -> None:
+def _every_write(scenario: Scenario, folder: Path, done: Counter[str], options: argparse.Namespace) -> None:
     writes = writes_of(scenario, folder / "count")
     done["writes"] += writes
     reference = _reference(scenario, folder)
-    for number in range(1, writes + 1):
-        for fault in FAULTS if thorough else FAULTS[number % 3 :][:1]:
+    for number in range(1, writes + 1, -(-writes // options.most)):
+        for fault in FAULTS if options.thorough else FAULTS[number % 3 :][:1]:
             done[f"failed, {fault}"] += fail(scenario, folder / "fail", number, fault)
-        done["killed at a write"] += kill(scenario, folder / "kill", reference, number=number)
+        if options.killed:
+            done["killed at a write"] += kill(scenario, folder / "kill", reference, number=number)
+        print(f"{scenario.name}: {number} of {writes}", end="\r", file=sys.stderr, flush=True)
     print(f"{scenario.name}: {writes} writes", file=sys.stderr, flush=True)
 
 
@@ -156,7 +159,7 @@ def _at_random(scenario: Scenario, folder: Path, kills: int, chance: random.Rand
     reference = _reference(scenario, folder)
     at = fresh(scenario, folder / "time")
     began = time.monotonic()
-    called(scenario.words(at))
+    scenario.run(at)
     seconds = time.monotonic() - began
     for _ in range(kills):
         moment = chance.uniform(0.0, seconds)
@@ -168,7 +171,7 @@ def _reference(scenario: Scenario, folder: Path) -> Path | None:
     if scenario.result is None:
         return None
     at = fresh(scenario, folder / "reference")
-    assert called(scenario.words(at)).exit_code == 0
+    assert scenario.run(at).exit_code == 0
     return at / scenario.result
 
 

@@ -8,6 +8,7 @@ import errno
 import io
 import os
 import signal
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +17,12 @@ from unittest import mock
 import safetensors.torch
 
 Fault = Literal["once", "full", "read-only", "kill"]
+DATABASE_ERRORS = {
+    "once": "disk I/O error",
+    "full": "database or disk is full",
+    "read-only": "attempt to write a readonly database",
+}
+CHANGES = ("BEGIN", "COMMIT", "INSERT", "UPDATE", "DELETE", "CREATE")  # how statements begin that may write
 NUMBERS = {"once": errno.EIO, "full": errno.ENOSPC, "read-only": errno.EROFS}
 
 
@@ -56,6 +63,7 @@ class Disk:
     def inserted(self) -> Iterator[Disk]:
         """Puts the disk under everything that Python writes while the block runs."""
         real_open, real_os_open, real_pwrite = io.open, os.open, os.pwrite
+        real_connect = sqlite3.connect
         watched: set[int] = set()
 
         def opened(file: Any, mode: str = "r", *rest: Any, **options: Any) -> Any:
@@ -63,6 +71,8 @@ class Disk:
                 return real_open(file, mode, *rest, **options)
             self.check(file)
             raw = _Raw(file, mode.replace("b", "").replace("t", ""), self)
+            if options.get("buffering") == 0 or rest[:1] == (0,):
+                return raw
             buffered = io.BufferedRandom(raw) if "+" in mode else io.BufferedWriter(raw)
             if "b" in mode:
                 return buffered
@@ -84,6 +94,19 @@ class Disk:
                 raise self.error()
             return real_pwrite(descriptor, content, offset)
 
+        disk = self
+
+        class Connection(sqlite3.Connection):
+            def execute(self, statement: str, *rest: Any) -> sqlite3.Cursor:
+                if statement.lstrip().upper().startswith(CHANGES) and disk.strikes():
+                    raise sqlite3.OperationalError(DATABASE_ERRORS[disk.fault])
+                return super().execute(statement, *rest)
+
+        def connected(path: Any, *rest: Any, **options: Any) -> sqlite3.Connection:
+            if not self.holds(path):
+                return real_connect(path, *rest, **options)
+            return real_connect(path, *rest, factory=Connection, **options)
+
         def saved(tensors: Any, path: Any, metadata: Any = None) -> None:
             with opened(path, "wb") as file:
                 file.write(safetensors.torch.save(tensors, metadata))
@@ -94,6 +117,7 @@ class Disk:
                 (builtins, "open", opened),
                 (os, "open", os_opened),
                 (os, "pwrite", pwritten),
+                (sqlite3, "connect", connected),
                 *((os, name, self._counted(getattr(os, name))) for name in ("replace", "mkdir", "chmod")),
                 (os, "fsync", self._synced(os.fsync)),
             ):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,13 +23,28 @@ from dvae.models.tensor_file import read_noted
 
 @dataclass(frozen=True)
 class Scenario:
-    """`words` run in a copy of the folder `before`; `again` are the words that end what they began."""
+    """`words` run in a copy of the folder `before`; `again` are the words that end what they began.
+
+    `prepare` fills `before` when it is first needed, and `around` makes what the command cannot be told small enough.
+    """
 
     name: str
     before: Path
     words: Callable[[Path], tuple[object, ...]]
     again: Callable[[Path], tuple[object, ...]] | None = None  # None: the same words
-    result: str | None = None  # a file of tensors that is the same however often the command was killed
+    result: str | None = None  # a file that is the same however often the command was killed
+    prepare: Callable[[Path], None] | None = None
+    around: Callable[[Path], AbstractContextManager[object]] = contextlib.nullcontext
+
+    def run(self, at: Path) -> Result:
+        """The command, in a copy of `before`."""
+        with self.around(at):
+            return called(self.words(at))
+
+    def run_again(self, at: Path) -> Result:
+        """What ends the command where it has failed or was killed."""
+        with self.around(at):
+            return called((self.again or self.words)(at))
 
 
 def all_scenarios(folder: Path) -> list[Scenario]:
@@ -53,6 +71,8 @@ def contents(folder: Path) -> dict[Path, bytes]:
 
 def fresh(scenario: Scenario, folder: Path) -> Path:
     """A copy of what the scenario begins with."""
+    if scenario.prepare is not None and not scenario.before.is_dir():
+        scenario.prepare(scenario.before)
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(scenario.before, folder)
     return folder
@@ -62,7 +82,8 @@ def check_whole(folder: Path, before: dict[Path, bytes], *, killed: bool = False
     """Every file has its old content or is whole, and nothing half-written has the name of a file."""
     for name, content in contents(folder).items():
         if name.name.startswith((".tmp-", ".lock")):
-            assert killed, f"{name} was left behind"
+            # The lock of `reproduce` is the system's alone: its empty file stays.
+            assert killed or not content, f"{name} was left behind"
         elif before.get(name) != content:
             _check_file(folder / name, content)
     missing = [
@@ -79,17 +100,29 @@ def _check_file(path: Path, content: bytes) -> None:
         read_json(path)
     elif name.endswith(".toml"):
         load_toml(path)
-    elif name.endswith((".jsonl", ".jsonl.gz")) and b'"mean"' not in content:
+    elif name.endswith(".replicates.jsonl"):
+        return  # grows line by line; one that was cut off is dropped when the bootstrap goes on
+    elif name.endswith((".jsonl", ".jsonl.gz")) and b'"mean"' not in content and b'"low"' not in content:
         load_dags(path)
-    elif name.endswith((".jsonl", ".csv")):
+    elif name.endswith((".db", ".db-journal")):
+        _check_database(path.with_name(name.removesuffix("-journal")))
+    elif name.endswith((".jsonl", ".csv", ".md")):
         assert content.endswith(b"\n"), f"{name} is cut off"
     elif name.endswith(".npz"):
         assert content[-22:-18] == b"PK\x05\x06", f"{name} is cut off"
     else:
-        ends = {".svg": b"</svg>", ".html": b"</html>", ".png": b"IEND\xaeB`\x82"}[path.suffix]
+        ends = {".svg": b"</svg>", ".html": b"</html>", ".png": b"IEND\xaeB`\x82", ".bif": b"}"}[path.suffix]
         assert content.rstrip().endswith(ends), f"{name} is cut off"
 
 
-def tensors_equal(one: Path, other: Path) -> bool:
+def _check_database(path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",), f"{path.name} is damaged"
+
+
+def same_result(one: Path, other: Path) -> bool:
+    """Whether two files hold the same tensors, or are the same."""
+    if one.suffix != ".safetensors":
+        return one.read_bytes() == other.read_bytes()
     first, second = load_file(one), load_file(other)
     return first.keys() == second.keys() and all(first[name].equal(second[name]) for name in first)

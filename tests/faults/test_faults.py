@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from dvae.errors import StorageError
+from dvae.bayesnet import bootstrap
+from dvae.errors import StorageError, StudyError
 from dvae.files import write_text
+from dvae.studies import open_ledger
 from faults.campaign import FAULTS, fail, kill, two_writers, writes_of
+from faults.disk import Disk
 from faults.scenario import Scenario, all_scenarios, called
 from forks import forked
 from training.runs import model
@@ -32,6 +35,12 @@ def test_a_write_that_fails_is_one_sentence_and_loses_nothing(
         fail(scenarios[name], tmp_path / "x", chance.randint(1, writes), fault)
 
 
+@pytest.mark.parametrize("name", ["search", "predict --refit", "bn bootstrap", "import-checkpoint", "nas dataset"])
+def test_so_it_is_of_commands_that_take_longer(name: str, scenarios: dict[str, Scenario], tmp_path: Path) -> None:
+    writes, chance = writes_of(scenarios[name], tmp_path / "x"), random.Random(name)
+    fail(scenarios[name], tmp_path / "x", chance.randint(1, writes), chance.choice(FAULTS))
+
+
 @pytest.mark.parametrize("name", ["train", "train --resume"])
 def test_two_writers_at_once_do_not_harm_each_other(name: str, scenarios: dict[str, Scenario], tmp_path: Path) -> None:
     two_writers(scenarios[name], tmp_path / "x", 0.0)
@@ -49,6 +58,33 @@ def test_every_write_of_every_command(scenarios: dict[str, Scenario], tmp_path: 
         for number in range(1, writes_of(scenario, tmp_path / "x") + 1):
             for fault in FAULTS:
                 fail(scenario, tmp_path / "x", number, fault)
+
+
+def test_an_import_that_ends_before_its_weights_is_done_again(scenarios: dict[str, Scenario], tmp_path: Path) -> None:
+    writes = writes_of(scenarios["import-checkpoint"], tmp_path / "x")
+    assert fail(scenarios["import-checkpoint"], tmp_path / "x", writes - 4, "full")
+
+
+def test_a_change_of_a_study_that_is_refused_at_its_end_is_taken_back(tmp_path: Path) -> None:
+    with Disk(tmp_path, fault="once").inserted() as disk:
+        ledger = open_ledger(f"dvae:///{tmp_path / 'study.db'}", "one", create="maximize")
+        disk.at = disk.count + 3  # BEGIN, INSERT, COMMIT
+        with pytest.raises(StudyError, match="disk I/O error"):
+            ledger.describe("a", 1)
+        ledger.describe("b", 2)
+    assert ledger.description() == {"b": 2}
+    ledger.close()
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_replicates_that_do_not_fit_on_the_disk_are_said_with_their_file(number: int, tmp_path: Path) -> None:
+    table, store = {"x": list("abab"), "y": list("aabb")}, tmp_path / "replicates.jsonl"
+    with (
+        Disk(tmp_path, number, "full").inserted(),
+        pytest.raises(StorageError, match=r"replicates\.jsonl: cannot be w"),
+    ):
+        bootstrap(table, 2, store=store)
+    assert bootstrap(table, 2, store=store) == bootstrap(table, 2)
 
 
 def test_weights_that_do_not_fit_on_the_disk_are_said_by_the_system(tmp_path: Path) -> None:

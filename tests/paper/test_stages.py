@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import pytest
 import torch
 
-from dvae.errors import ConfigError, DvaeError, FormatError, MissingError, TaskError
+from dvae.errors import ConfigError, DvaeError, FormatError, MissingError, StorageError, TaskError
 from dvae.models import ModelConfig
 from dvae.paper import OutOfTime, Source, Stage, StageStore, preset, run_stages, searches, stage_store, stages_of
 from dvae.paper.latent_figures import straight_network
@@ -127,6 +127,17 @@ def test_a_failure_is_noted_and_the_others_go_on(tmp_path: Path) -> None:
     assert any("no such thing" in line for line in said)
     run_stages([dataclasses.replace(bad, problem="")], shop, quiet)
     assert failures(shop) == {}
+
+
+def test_a_full_disk_is_no_failure_of_a_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Note, store: StageStore) -> Mapping[str, Any]:
+        raise StorageError("x.json: cannot be written: no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Note, "run", full)
+        with pytest.raises(StorageError, match="no space"):
+            run_stages([Note("a"), Note("b")], StageStore(tmp_path), quiet)
+    assert run_stages([Note("a"), Note("b")], StageStore(tmp_path), quiet).made == 2
 
 
 def test_no_stage_begins_when_the_time_is_up(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from dvae.bayesnet.replicates import run_replicates
 from dvae.bayesnet.rows import states_of
 from dvae.bayesnet.table import Table
 from dvae.dag import Dag
-from dvae.errors import ConfigError, TaskError
+from dvae.errors import ConfigError, DvaeError, StorageError, TaskError
 from dvae.files import strict_json
 from dvae.progress import Progress
 
@@ -135,15 +136,15 @@ def _identity(table: Table, options: LearnOptions) -> dict[str, Any]:
 class _Book:
     """The replicates that are done, by number, and the file that keeps them."""
 
-    def __init__(self, found: dict[int, list[list[int]]], file: BinaryIO | None) -> None:
-        self.found, self._file = found, file
+    def __init__(self, found: dict[int, list[list[int]]], file: FileIO | None, path: Path | None = None) -> None:
+        self.found, self._file, self._path = found, file, path
 
     def add(self, number: int, edges: list[list[int]]) -> None:
         self.found[number] = edges
         if self._file is not None:
-            self._file.write(json.dumps([number, edges]).encode() + b"\n")
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            with _said(self._path):
+                _append(self._file, [number, edges])
+                os.fsync(self._file.fileno())
 
 
 @contextmanager
@@ -152,14 +153,35 @@ def _opened(store: str | os.PathLike[str] | None, identity: Mapping[str, Any]) -
         yield _Book({}, None)
         return
     path = Path(store)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+b") as file, _alone(file, path):
-        file.seek(0)
-        found, whole = _read(file.read(), path, identity)
-        file.truncate(whole)
-        if found is None:
-            file.write(json.dumps(identity).encode() + b"\n")
-        yield _Book(found or {}, file)
+    with _said(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a+b", buffering=0)  # a buffer would write again, on closing, what the disk refused
+    with file, _alone(file, path):
+        with _said(path):
+            file.seek(0)
+            found, whole = _read(file.read(), path, identity)
+            file.truncate(whole)
+            if found is None:
+                _append(file, identity)
+        yield _Book(found or {}, file, path)
+
+
+def _append(file: FileIO, value: object) -> None:
+    line = json.dumps(value).encode() + b"\n"
+    while line:
+        line = line[file.write(line) :]
+
+
+@contextmanager
+def _said(path: Path | None) -> Iterator[None]:
+    """A disk that is full or may not be written to, with the name of the file."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, DvaeError):
+            raise
+        problem = (error.strerror or str(error)).lower()
+        raise StorageError(f"{path}: cannot be written: {problem}; what it holds is kept") from error
 
 
 def _read(content: bytes, path: Path, identity: Mapping[str, Any]) -> tuple[dict[int, list[list[int]]] | None, int]:
@@ -179,7 +201,7 @@ def _read(content: bytes, path: Path, identity: Mapping[str, Any]) -> tuple[dict
 
 
 @contextmanager
-def _alone(file: BinaryIO, path: Path) -> Iterator[None]:
+def _alone(file: FileIO, path: Path) -> Iterator[None]:
     """Refuses a second process that would write the same file; a killed one holds nothing."""
     try:
         import fcntl

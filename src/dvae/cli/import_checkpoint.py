@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dvae.cli import inputs, options, output
+
+if TYPE_CHECKING:
+    from dvae.runs import RunConfig
 
 
 def import_checkpoint(
@@ -22,17 +25,21 @@ def import_checkpoint(
     Try: dvae import-checkpoint model_checkpoint100.pth runs/original --original dvae --task enas6
     """
     from dvae import compat
+    from dvae.config import replace
     from dvae.runs import Run, RunConfig
     from dvae.runs.run import check_free
     from dvae.training.lock import locked
 
-    check_free(run)
     name = inputs.task_name(task)
     space = inputs.get_task(name)
     state = compat.read_original(file)
     vae = compat.from_original(original, state, space.num_types, space.max_nodes, task=space)
+    config = RunConfig(name, model=vae.config)
+    begun = _is_begun(run, replace(config, task=space.full_name))
+    if not begun:
+        check_free(run)
     with locked(run):
-        Run.create(run, space, config=RunConfig(name, model=vae.config))
+        Run.create(run, space, config=config, adopt=begun)
         vae.save(run)
     facts = {
         "run": str(run),
@@ -50,3 +57,14 @@ def import_checkpoint(
         title=f"the original {original} from {file}",
     )
     output.note(f"What to try next:  dvae evaluate {run} --test-limit 200")
+
+
+def _is_begun(folder: Path, config: RunConfig) -> bool:
+    """Whether the same import was stopped here before it had written its weights."""
+    from dvae.models import storage
+    from dvae.runs.config import FILE, read_config
+    from dvae.training import checkpoint
+
+    if not (folder / FILE).is_file() or any((folder / name).exists() for name in (checkpoint.FILE, storage.WEIGHTS)):
+        return False
+    return read_config(folder) == config

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from dvae.errors import ConfigError, DvaeError
+from dvae.errors import ConfigError, DvaeError, StorageError
 from dvae.files import read_json, write_json
 from dvae.paper.stage import OutOfTime, Stage
 from dvae.paper.stage_store import StageStore
@@ -69,6 +69,8 @@ def _run_stages(stages: Sequence[Stage[Any]], store: StageStore, tell: Tell) -> 
             tell(f"{place} stopped: {error}")
             ended = "time"
             break
+        except StorageError:
+            raise  # no other stage could keep its result either
         except DvaeError as error:
             failed[stage] = str(error)
             tell(f"{place} not done: {stage.title}: {error}")

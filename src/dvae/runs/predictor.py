@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor
 
 from dvae.errors import CheckpointError
 from dvae.evaluation.prediction import CANDIDATES, Predictor, PropertyModel
-from dvae.files import atomic_path, read_json, write_json
-from dvae.models.storage import read_tensors
+from dvae.files import read_json, sha256_of, write_json
+from dvae.models.tensor_file import read_tensors, write_tensors
 from dvae.regression.boosting import BoostedTrees
 from dvae.regression.column_features import ColumnFeatures
 from dvae.regression.conformal import Calibration
@@ -21,6 +20,7 @@ from dvae.regression.linear import LinearModel
 
 TENSORS, DESCRIPTION = "predictor.safetensors", "predictor.json"
 FORMAT = 1
+SHA256 = "tensors_sha256"  # files of earlier versions do not have it
 
 
 def write_predictor(folder: Path, predictor: Predictor, fitted_to: Mapping[str, Any]) -> None:
@@ -29,19 +29,19 @@ def write_predictor(folder: Path, predictor: Predictor, fitted_to: Mapping[str, 
     described = []
     for place, (name, model) in enumerate(predictor.models.items()):
         parts = {**_regressor_parts(model.regressor), **{key: getattr(model.calibration, key) for key in _CALIBRATION}}
-        tensors |= {f"{place}.{key}": value.contiguous() for key, value in parts.items()}
+        tensors |= {f"{place}.{key}": value for key, value in parts.items()}
         described.append(
             {"property": name, "regressor": model.candidate, "center": model.center, "scale": model.scale}
             | {"level": model.regressor.level, "r": model.r, "rmse": model.rmse}
         )
-    with atomic_path(folder / TENSORS) as temporary:
-        save_file(tensors, temporary)
+    write_tensors(folder / TENSORS, tensors)
     content = {"format": FORMAT, "fitted_to": dict(fitted_to), "properties": described}
+    content |= {SHA256: sha256_of(folder / TENSORS)}
     write_json(folder / DESCRIPTION, content | {"features": list(predictor.features.names)})
 
 
 def read_predictor(folder: Path, fitted_to: Mapping[str, Any]) -> Predictor | None:
-    """The predictor of a folder; None where there is none, or one of another model or other data."""
+    """The predictor of a folder; None where there is none, one of another model or other data, or half of a new one."""
     if not (folder / DESCRIPTION).is_file():
         return None
     content = read_json(folder / DESCRIPTION)
@@ -49,6 +49,8 @@ def read_predictor(folder: Path, fitted_to: Mapping[str, Any]) -> Predictor | No
         raise CheckpointError(f"{folder / DESCRIPTION} is no predictor of this version; remove it to fit a new one")
     if content["fitted_to"] != dict(fitted_to):
         return None
+    if SHA256 in content and (folder / TENSORS).is_file() and content[SHA256] != sha256_of(folder / TENSORS):
+        return None  # whoever wrote a new one was stopped between its two files
     tensors = read_tensors(folder / TENSORS)
     try:
         models = {one["property"]: _model(one, tensors, place) for place, one in enumerate(content["properties"])}

@@ -276,11 +276,11 @@ def _immediate(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
+        connection.execute("COMMIT")  # which a full disk may refuse
     except BaseException:
         if connection.in_transaction:  # some errors have ended it
             connection.execute("ROLLBACK")
         raise
-    connection.execute("COMMIT")
 
 
 @contextmanager

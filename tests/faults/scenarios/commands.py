@@ -14,46 +14,9 @@ FEW = ("--set", "training.validation_decodings=2", "--validation", 0.2)
 
 def scenarios(folder: Path) -> list[Scenario]:
     empty, ran = folder / "empty", folder / "ran"
-    empty.mkdir(parents=True)
-    (empty / "dags.jsonl").write_text(dags())
-    ran.mkdir()
-    (ran / "dags.jsonl").write_text(dags())
-    train = (
-        "train",
-        "--data",
-        ran / "dags.jsonl",
-        "--run",
-        ran / "run",
-        "--epochs",
-        2,
-        "--preset",
-        "paper",
-        *TINY,
-        *FEW,
-    )
-    assert called(train).exit_code == 0
-    assert called(("encode", ran / "run", ran / "dags.jsonl", "--out", ran / "latents.npz")).exit_code == 0
-    # What a run in another place than this one refers to its data by.
-    toml = ran / "run" / "run.toml"
-    toml.write_text(toml.read_text().replace(str(ran / "dags.jsonl"), "../dags.jsonl"))
-
-    def new(at: Path) -> tuple[object, ...]:
-        return (
-            "train",
-            "--data",
-            at / "dags.jsonl",
-            "--run",
-            at / "run",
-            "--epochs",
-            2,
-            "--preset",
-            "paper",
-            *TINY,
-            *FEW,
-        )
 
     def go_on(at: Path) -> tuple[object, ...]:
-        return ("train", "--run", at / "run", "--resume") if (at / "run" / "run.toml").is_file() else new(at)
+        return ("train", "--run", at / "run", "--resume") if (at / "run" / "run.toml").is_file() else _new(at)
 
     def resume(at: Path) -> tuple[object, ...]:
         return ("train", "--run", at / "run", "--resume", "--epochs", 3)
@@ -62,11 +25,11 @@ def scenarios(folder: Path) -> list[Scenario]:
         def fill(at: Path) -> tuple[object, ...]:
             return tuple(at / str(word)[1:] if str(word).startswith("@") else word for word in words)
 
-        return Scenario(" ".join(map(str, words)), ran, fill)
+        return Scenario(" ".join(map(str, words)), ran, fill, prepare=_trained)
 
     return [
-        Scenario("train", empty, new, go_on, "run/model.safetensors"),
-        Scenario("train --resume", ran, resume, resume, "run/model.safetensors"),
+        Scenario("train", empty, _new, go_on, "run/model.safetensors", _written),
+        Scenario("train --resume", ran, resume, resume, "run/model.safetensors", _trained),
         on_run("evaluate", "@run", "--test-limit", 2, "--prior-latents", 3),
         on_run("sample", "@run", "--count", 3, "--out", "@s.jsonl.gz", "--draw", "@s.svg"),
         on_run("encode", "@run", "@dags.jsonl", "--out", "@l.npz"),
@@ -77,6 +40,25 @@ def scenarios(folder: Path) -> list[Scenario]:
         on_run("draw", "@dags.jsonl", "@d.png"),
         on_run("report", "@run"),
     ]
+
+
+def _new(at: Path) -> tuple[object, ...]:
+    words = ("train", "--data", at / "dags.jsonl", "--run", at / "run", "--epochs", 2, "--preset", "paper")
+    return (*words, *TINY, *FEW)
+
+
+def _written(before: Path) -> None:
+    before.mkdir(parents=True)
+    (before / "dags.jsonl").write_text(dags())
+
+
+def _trained(before: Path) -> None:
+    _written(before)
+    assert called(_new(before)).exit_code == 0
+    assert called(("encode", before / "run", before / "dags.jsonl", "--out", before / "latents.npz")).exit_code == 0
+    # What a run in another place than this one refers to its data by.
+    toml = before / "run" / "run.toml"
+    toml.write_text(toml.read_text().replace(str(before / "dags.jsonl"), "../dags.jsonl"))
 
 
 def dags() -> str:
