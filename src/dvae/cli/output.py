@@ -23,7 +23,19 @@ MAX_EXPLAINED = 1000  # invalid DAGs are asked for the rule they break
 MAX_REASONS = 3  # told to a person
 PROGRAM = "dvae"
 COMMANDS = (
-    *("demo", "train", "evaluate", "predictivity", "search", "worker", "sample", "encode", "decode", "explore"),
+    *(
+        "demo",
+        "train",
+        "evaluate",
+        "predictivity",
+        "predict",
+        "search",
+        "worker",
+        "sample",
+        "encode",
+        "decode",
+        "explore",
+    ),
     *("import-checkpoint", "reproduce", "report", "nas", "bn", "data", "score", "draw", "models", "settings"),
 )
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # what JSON may hold and a terminal may not
