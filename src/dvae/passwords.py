@@ -16,7 +16,7 @@ from urllib.parse import unquote_plus
 
 HIDDEN = "***"
 WORDS = ("pass", "pwd", "secret", "token", "credential")  # in the names of arguments whose values are hidden
-FEWEST = 3  # characters of a password that is looked for in other text
+MIN_LENGTH = 3  # characters of a password that is looked for in other text
 ARGUMENTS_BEGIN = 45  # among the fields of /proc/self/stat that follow the program's name
 
 
@@ -36,7 +36,7 @@ def scrubbed(text: str, address: str) -> str:
     """Somebody else's sentence about an address, without its passwords."""
     text = text.replace(address, masked(address))
     for secret in passwords_in(address):
-        text = text.replace(secret, HIDDEN) if len(secret) >= FEWEST else text
+        text = text.replace(secret, HIDDEN) if len(secret) >= MIN_LENGTH else text
     return text
 
 

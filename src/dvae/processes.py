@@ -6,6 +6,7 @@ import functools
 import hashlib
 import os
 import socket
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -50,20 +51,33 @@ def as_ctrl_c(number: int, frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt
 
 
+def process_space() -> str | None:
+    """The boot and the name space that process numbers belong to, where the system tells."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return None
+
+
+def process_start(pid: int) -> str | None:
+    """When a process began, in a form to be compared only; None where it does not run."""
+    if Path("/proc/self/stat").exists():
+        try:
+            state, *fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+        except (OSError, ValueError):
+            return None
+        return None if state in "ZX" else fields[18]  # dead, though nobody has asked for its exit code
+    asked = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return asked.stdout.strip() or None
+
+
 @functools.cache
 def _machine() -> str:
-    facts = [host()]
-    for path in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
-        try:
-            facts.append(str(Path(path).stat().st_ino) if path.endswith("pid") else Path(path).read_text().strip())
-        except OSError:
-            facts.append("")
-    return hashlib.sha256("\0".join(facts).encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    facts = f"{host()}\0{process_space() or ''}"
+    return hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def _started(pid: int) -> int:
-    try:
-        # The name of the program, in brackets, may hold anything; what follows does not.
-        return int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19])
-    except (OSError, ValueError, IndexError):
-        return 0
+    found = process_start(pid)
+    return int(found) if found is not None and found.isdecimal() else 0

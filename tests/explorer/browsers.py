@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from dvae.explorer import PageModel, make_app, make_server
+from dvae.explorer import make_app, make_server
 
 PATIENCE = 20.0  # seconds for the page to catch up
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -50,9 +50,9 @@ def opened() -> Iterator[Any]:
 
 
 @contextmanager
-def served(model: PageModel) -> Iterator[str]:
+def served(model: Any, app: Callable[[Any], Any] = make_app) -> Iterator[str]:
     """The address of the page of a model, on a free port."""
-    server = make_server(make_app(model), "127.0.0.1", 0)
+    server = make_server(app(model), "127.0.0.1", 0)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

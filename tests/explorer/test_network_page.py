@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -12,9 +9,9 @@ import pytest
 from bayesnet.networks import SPRINKLER, mixed_network
 from dvae.bayesnet import Confidence, EdgeConfidence, StateShares, parse_bif, query
 from dvae.errors import DvaeError
-from dvae.explorer import NetworkModel, make_network_app, make_server
+from dvae.explorer import NetworkModel, make_network_app
 
-from .browsers import opened
+from .browsers import opened, served
 
 
 def sprinkler() -> NetworkModel:
@@ -91,19 +88,6 @@ def test_the_page_answers_this_machine_alone_and_loads_from_nowhere_else() -> No
     assert client.get("/", headers={"Host": "127.0.0.1:8050", "Origin": "http://elsewhere.example"}).status_code == 403
 
 
-@contextmanager
-def served(model: NetworkModel) -> Iterator[str]:
-    server = make_server(make_network_app(model), "127.0.0.1", 0)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.port}/"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 def share_of(page: Any, variable: str, state: str) -> str:
     return str(page.inner_text(f".variable:has(button.name:text-is('{variable}')) .state:has-text('{state}')"))
 
@@ -111,7 +95,7 @@ def share_of(page: Any, variable: str, state: str) -> str:
 @pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
 def test_the_page_answers_what_if(width: int, theme: str) -> None:
     model = sprinkler()
-    with opened() as browser, served(model) as address:
+    with opened() as browser, served(model, make_network_app) as address:
         page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=theme)
         requested: list[str] = []
         complaints: list[str] = []
@@ -150,7 +134,7 @@ def test_the_page_answers_what_if(width: int, theme: str) -> None:
 
 
 def test_a_number_is_given_on_the_page() -> None:
-    with opened() as browser, served(NetworkModel(mixed_network(), "mixed.json")) as address:
+    with opened() as browser, served(NetworkModel(mixed_network(), "mixed.json"), make_network_app) as address:
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.goto(address)
         page.wait_for_selector(".variable")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +13,7 @@ import dvae
 from dvae import Dag
 from dvae.errors import StudyError
 from dvae.studies import Study, study_names
+from postgres import postgres_server
 
 pytestmark = pytest.mark.slow
 
@@ -27,18 +27,8 @@ def few_edges(dag: Dag) -> float:
 
 @pytest.fixture
 def server() -> Iterator[Any]:
-    pytest.importorskip("psycopg")
-    pytest.importorskip("optuna")
-    pgserver = pytest.importorskip("pgserver")
-    import tempfile
-
-    with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="dvae-pg-") as folder:
-        warnings.simplefilter("ignore")
-        server = pgserver.get_server(folder)
-        try:
-            yield server
-        finally:
-            server.cleanup()
+    with postgres_server() as server:
+        yield server
 
 
 def control(server: Any, *words: str) -> None:

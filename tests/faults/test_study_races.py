@@ -19,8 +19,10 @@ import dvae
 from dvae import Dag
 from dvae.errors import StudyError
 from dvae.models import VAE
+from dvae.processes import process_space, process_start
 from dvae.studies import Ledger, MemoryLedger, Study, open_ledger
-from dvae.studies.presence import PROPOSER, Presence, process_space, process_start
+from dvae.studies.presence import PROPOSER, Presence
+from postgres import postgres_server
 
 TASK = dvae.tasks.get("asia")
 needs_optuna = pytest.mark.skipif(
@@ -81,18 +83,8 @@ def test_of_processes_that_sign_at_the_same_moment_one_may(scheme: str, times: i
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[str]:
-    pytest.importorskip("psycopg")
-    pytest.importorskip("optuna")
-    pgserver = pytest.importorskip("pgserver")
-    import tempfile
-
-    with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="dvae-pg-") as folder:
-        warnings.simplefilter("ignore")
-        server = pgserver.get_server(folder)
-        try:
-            yield server.get_uri()
-        finally:
-            server.cleanup()
+    with postgres_server() as server:
+        yield server.get_uri()
 
 
 @pytest.mark.slow

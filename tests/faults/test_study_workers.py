@@ -19,8 +19,8 @@ import pytest
 import dvae
 from dvae import Dag
 from dvae.models import VAE
+from dvae.processes import process_start
 from dvae.studies import Study, Work, open_ledger, work_once
-from dvae.studies.presence import process_start
 
 TASK = dvae.tasks.get("asia")
 HERE = Path(__file__).parent

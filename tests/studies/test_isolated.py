@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import selectors
 import signal
 import subprocess
 import sys
@@ -17,11 +18,11 @@ import dvae
 from dvae import Dag
 from dvae.errors import ConfigError, StudyError
 from dvae.models import VAE
+from dvae.processes import process_start
 from dvae.studies import MemoryLedger, TaskScore, Work, placement, work_once
 from dvae.studies.isolated import AbandonedError, IsolatedScore
-from dvae.studies.keepers import CAN_FORK, shared_keeper
+from dvae.studies.keepers import CAN_FORK, Keeper, shared_keeper
 from dvae.studies.ledger import LOST
-from dvae.studies.presence import process_start
 from dvae.studies.worker import MAX_LOST
 
 pytestmark = pytest.mark.skipif(not CAN_FORK, reason="this system has no forks")
@@ -263,3 +264,28 @@ def test_a_candidate_that_has_cost_too_many_workers_is_given_up(lost: int) -> No
     pure.propose(TASK.sample(1, seed=0)[0], {LOST: lost})
     work_once(pure, Work(TaskScore(TASK)))
     assert (pure.trials()[0].state == "failed") == (lost >= MAX_LOST)
+
+
+class DeathsFirst(selectors.DefaultSelector):
+    """Hears of deaths and of cells nobody wants any more in one turn, the deaths first."""
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        super().select(timeout)
+        time.sleep(0.3)
+        return sorted(super().select(0), key=lambda event: event[0].data is not None)
+
+
+def test_a_cell_that_dies_as_it_is_let_go_does_not_end_its_keeper(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selectors, "DefaultSelector", DeathsFirst)
+    keeper = Keeper(lambda dag: 1.0)
+    try:
+        work, fate = keeper.start()
+        work.close()  # the cell ends,
+        fate.close()  # and is not wanted
+        time.sleep(1)
+        work, fate = keeper.start()
+        work.close()
+        assert fate.receive(timeout=60) == {"status": 0}
+        fate.close()
+    finally:
+        keeper.close()

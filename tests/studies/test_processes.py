@@ -16,6 +16,7 @@ import pytest
 
 import dvae
 from dvae.studies import Study
+from postgres import postgres_server
 
 pytestmark = pytest.mark.slow
 
@@ -103,18 +104,8 @@ def test_a_search_killed_ten_times_equals_an_uninterrupted_one(scheme: str, run:
 
 @pytest.fixture
 def postgres(tmp_path: Path) -> Iterator[str]:
-    pytest.importorskip("psycopg")
-    pgserver = pytest.importorskip("pgserver")
-    import tempfile
-    import warnings
-
-    with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="dvae-pg-") as folder:
-        warnings.simplefilter("ignore")
-        server = pgserver.get_server(folder)
-        try:
-            yield server.get_uri()
-        finally:
-            server.cleanup()
+    with postgres_server() as server:
+        yield server.get_uri()
 
 
 def test_four_workers_on_postgres_two_of_them_killed(run: Path, postgres: str, tmp_path: Path) -> None:

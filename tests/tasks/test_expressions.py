@@ -21,7 +21,7 @@ from dvae.tasks import ExpressionsTask, get
 from dvae.tasks.expression_sampler import random_expressions
 from dvae.tasks.expression_scores import WORST, points, values
 from dvae.tasks.expression_terms import is_expression, merged
-from dvae.tasks.expressions import FILE, MOST_NODES
+from dvae.tasks.expressions import FILE, MAX_NODES
 
 TASK = ExpressionsTask()
 TARGET = "1 / 3 + x + sin(x * x)"
@@ -136,7 +136,7 @@ def test_without_the_data_random_expressions_are_drawn(tmp_path: Path, monkeypat
 
 @given(st.integers(0, 10**6))
 def test_text_and_dag_are_two_forms_of_one_thing(seed: int) -> None:
-    for found in islice(random_expressions(seed, MOST_NODES), 5):
+    for found in islice(random_expressions(seed, MAX_NODES), 5):
         assert merged(found) == found
         text = TASK.format(found)
         assert dag(text) == found

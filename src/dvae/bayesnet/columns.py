@@ -18,11 +18,11 @@ Numbers: TypeAlias = npt.NDArray[np.float64]
 Codes: TypeAlias = npt.NDArray[np.signedinteger]
 
 MAX_LEVELS = 100  # of a discrete column that nobody asked for
-MOST_LEVELS = 30_000  # of one that somebody did: codes have 16 bits
+MAX_LEVELS = 30_000  # of one that somebody did: codes have 16 bits
 FEW_INTEGERS, FEW_FRACTIONS = 10, 5  # so many different numbers are categories
 ROWS_PER_CATEGORY = 2
 UNIQUE_SHARE = 0.9  # of different values, from which a column of words names its rows
-FEWEST_ROWS = 10  # below which being different says nothing
+MIN_ROWS = 10  # below which being different says nothing
 ID_NAME = re.compile(r"(^|[\W_])(id|idx|index|uuid|key|rowid|row|no|nr|number)$", re.IGNORECASE)
 
 
@@ -91,7 +91,7 @@ def classified(raw: RawColumn, asked: Kind | None = None) -> Column:
 def _of_numbers(raw: RawColumn, numbers: Numbers, different: int, rows: int) -> Column:
     present = numbers[~np.isnan(numbers)]
     whole = bool((present == np.floor(present)).all())
-    if whole and different == rows >= FEWEST_ROWS:
+    if whole and different == rows >= MIN_ROWS:
         if present.max() - present.min() == rows - 1:
             return _left_out(raw, "identifier", "it counts the rows", rows)
         if ID_NAME.search(raw.name):
@@ -104,7 +104,7 @@ def _of_numbers(raw: RawColumn, numbers: Numbers, different: int, rows: int) -> 
 
 def _of_words(raw: RawColumn, different: int, rows: int) -> Column:
     present = int((raw.codes >= 0).sum()) if raw.codes is not None else rows
-    if different >= UNIQUE_SHARE * present and present >= FEWEST_ROWS:
+    if different >= UNIQUE_SHARE * present and present >= MIN_ROWS:
         return _left_out(raw, "identifier", f"{different:,} different values in {present:,} rows", rows)
     if different > MAX_LEVELS:
         why = f"{different:,} different values are too many categories (more than {MAX_LEVELS})"
@@ -126,8 +126,8 @@ def _discrete(raw: RawColumn, numbers: Numbers | None, why: str) -> Column:
         values = _distinct(numbers)
         codes = np.where(np.isnan(numbers), -1, np.searchsorted(values, numbers))
         levels = tuple(f"{value:g}" if not float(value).is_integer() else f"{value:.0f}" for value in values)
-    if len(levels) > MOST_LEVELS:
-        raise TaskError(f"the column {raw.name!r} has {len(levels):,} levels; no more than {MOST_LEVELS:,} can be used")
+    if len(levels) > MAX_LEVELS:
+        raise TaskError(f"the column {raw.name!r} has {len(levels):,} levels; no more than {MAX_LEVELS:,} can be used")
     if len(set(levels)) < len(levels):
         raise TaskError(f"the column {raw.name!r} has numbers that differ too little to be categories; round them")
     return Column(raw.name, "discrete", why, codes.astype(_smallest_type(len(levels))), levels)
@@ -184,7 +184,7 @@ def _different(raw: RawColumn, numbers: Numbers | None) -> int:
 def _distinct(numbers: Numbers) -> Numbers:
     """The different numbers, sorted; a few whole ones are found without sorting all."""
     present = numbers[~np.isnan(numbers)]
-    if len(present) and present.max() - present.min() < MOST_LEVELS and (present == np.floor(present)).all():
+    if len(present) and present.max() - present.min() < MAX_LEVELS and (present == np.floor(present)).all():
         lowest = present.min()
         levels: Numbers = np.flatnonzero(np.bincount((present - lowest).astype(np.intp))) + lowest
         return levels

@@ -22,7 +22,7 @@ from dvae.errors import TaskError
 Parents: TypeAlias = tuple[int, ...]
 
 WALK = 4  # reversals tried in a walk, per variable
-MOST_LOST = 1.0  # share of edges that a proposal loses: any up to this (0.5 gets stuck on insurance and child)
+MAX_LOST = 1.0  # share of edges that a proposal loses: any up to this (0.5 gets stuck on insurance and child)
 NEARBY = 0.3  # how often edges are lost around one variable only
 FROM_BEST = 0.8  # how often a proposal starts from the best network
 
@@ -115,7 +115,7 @@ def thinned(parents: Sequence[int], constraints: Constraints, generator: np.rand
         centre = int(generator.integers(len(parents)))
         children = sum(1 << target for target, mask in enumerate(parents) if mask >> centre & 1)
         near = 1 << centre | parents[centre] | children
-    share = generator.random() * MOST_LOST
+    share = generator.random() * MAX_LOST
     kept = list(parents)
     for target in bits(near):
         for source in bits(kept[target] & near & ~constraints.required_masks[target]):

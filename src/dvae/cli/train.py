@@ -120,7 +120,7 @@ def train(
         "validation": _validation(validation),
         "model.name": model,
         "targets": _targets(with_scores, with_properties),
-        "model.conditions": _names(condition),
+        "model.conditions": _names("--condition", condition),
         "hidden": hidden,
         "latent": latent,
         "learning_rate": lr,
@@ -171,10 +171,7 @@ def train(
 
 def _targets(scores: bool, properties: str | None) -> tuple[str, ...] | None:
     """The numbers that latents must tell."""
-    named = [] if properties is None else [name.strip() for name in properties.split(",")]
-    if "" in named:
-        raise ConfigError(f"--with-properties is {properties!r}; it names properties, with commas between them")
-    return (*(["score"] if scores else []), *named) or None
+    return (*(["score"] if scores else []), *(_names("--with-properties", properties) or ())) or None
 
 
 def _ordered(task: str | None, order: str | None) -> str | None:
@@ -197,12 +194,13 @@ def _ruled(task: str | None, data: Path | None, rules: str | None) -> str | None
     return inputs.with_rules(task or f"file:{Path(str(data)).absolute()}", rules)
 
 
-def _names(text: str | None) -> tuple[str, ...] | None:
+def _names(option: str, text: str | None) -> tuple[str, ...] | None:
+    """The properties that an option names."""
     if text is None:
         return None
     names = tuple(name.strip() for name in text.split(","))
     if not all(names):
-        raise ConfigError(f"--condition {text}: give names of properties, with commas between")
+        raise ConfigError(f"{option} {text}: give names of properties, with commas between")
     return names
 
 

@@ -52,9 +52,31 @@ class PriorSamples:
         }
 
 
+@dataclass(frozen=True)
+class TrainingSpace:
+    """What samples are compared with: where the training graphs lie in the latent space, and which they are."""
+
+    mean: Tensor
+    deviation: Tensor
+    statistics: Statistics
+    known: frozenset[Hashable]
+
+    @classmethod
+    def of(cls, vae: VAE, train: Sequence[Dag] | DagBatch, *, recompute: bool = False) -> TrainingSpace:
+        """That of a model and its training graphs; the model's stored statistics, if it has any, unless `recompute`."""
+        batch = as_batch(vae, train)
+        check(len(batch) >= 1, "novelty needs the training graphs, and there is none")
+        with evaluation_mode(vae):
+            statistics: Statistics = "computed" if recompute or not calibrated(vae) else "stored"
+            mean, deviation = vae.latent_mean, vae.latent_std
+            if statistics == "computed":
+                mean, deviation = _latent_statistics(vae, batch)
+        return cls(mean, deviation, statistics, frozenset(_distinct_keys(vae.task, batch)))
+
+
 def prior_samples(
     vae: VAE,
-    train: Sequence[Dag] | DagBatch,
+    train: Sequence[Dag] | DagBatch | TrainingSpace,
     *,
     latents: int = PRIOR_LATENTS,
     decodings: int = PRIOR_DECODINGS,
@@ -70,20 +92,14 @@ def prior_samples(
     With `seconds`, as many latents are decoded as fit in that time, but at least `MIN_LATENTS`.
     """
     check(latents >= 1 and decodings >= 1, "latents and decodings must be at least 1")
-    batch = as_batch(vae, train)
-    check(len(batch) >= 1, "novelty needs the training graphs, and there is none")
+    space = train if isinstance(train, TrainingSpace) else TrainingSpace.of(vae, train, recompute=recompute)
+    mean, deviation, known = space.mean, space.deviation, space.known
     generator = torch.Generator().manual_seed(seed)
     counts: list[tuple[int, int]] = []  # of each latent: valid graphs, novel ones
     seen: set[Hashable] = set()
     with evaluation_mode(vae), progress_bar("prior samples", latents, "latents", progress) as bar:
-        statistics: Statistics = "computed" if recompute or not calibrated(vae) else "stored"
-        if statistics == "stored":
-            mean, deviation = vae.latent_mean, vae.latent_std
-        else:
-            mean, deviation = _latent_statistics(vae, batch)
         noise = torch.randn(latents, len(mean), generator=generator, dtype=mean.dtype)  # as VAE.prior draws it
         points = noise.to(vae.device) * deviation + mean  # latents latent
-        known = _distinct_keys(vae.task, batch)
         for chosen in blocks(latents, block_size(vae, decodings), seconds, MIN_LATENTS):
             part = points[chosen]
             decoded = vae.decode_batch(part, copies=decodings, seed=next_seed(generator))
@@ -95,7 +111,7 @@ def prior_samples(
             per_latent = torch.stack([valid.cpu().view(-1, decodings).sum(1), novel.view(-1, decodings).sum(1)], 1)
             counts += [(valid_count, novel_count) for valid_count, novel_count in per_latent.tolist()]
             bar.update(len(part))
-    return _summary(counts, len(seen), decodings, statistics)
+    return _summary(counts, len(seen), decodings, space.statistics)
 
 
 def _summary(counts: Sequence[tuple[int, int]], distinct: int, decodings: int, statistics: Statistics) -> PriorSamples:

@@ -15,7 +15,7 @@ from dvae.config import check, to_mapping
 from dvae.dag import Dag, DagBatch, DagSet, Dataset
 from dvae.evaluation.common import MIN_GRAPHS, blocks, evaluation_mode, read_value
 from dvae.evaluation.intervals import Estimate, mean_estimate
-from dvae.evaluation.prior import PRIOR_DECODINGS, PRIOR_LATENTS, PriorSamples, prior_samples
+from dvae.evaluation.prior import PRIOR_DECODINGS, PRIOR_LATENTS, PriorSamples, TrainingSpace, prior_samples
 from dvae.evaluation.reconstruction import DECODINGS, ENCODINGS, Reconstruction, reconstruction
 from dvae.models import VAE
 
@@ -197,12 +197,13 @@ def evaluate(
     greedy = measure(mode="mean", greedy=True, seconds=clock.seconds_for("greedy"))
     posterior = measure(mode="posterior", seconds=clock.seconds_for("posterior"))
     mean = measure(mode="mean", seconds=clock.seconds_for("mean"))
+    space = TrainingSpace.of(vae, train, recompute=recompute)
     prior = prior_samples(
-        vae, train, latents=prior_latents, decodings=prior_decodings, seed=seed, recompute=recompute,
+        vae, space, latents=prior_latents, decodings=prior_decodings, seed=seed,
         seconds=clock.seconds_for("prior"), progress=progress,
     )  # fmt: skip
     once = prior_samples(
-        vae, train, latents=prior_latents * prior_decodings, decodings=1, seed=seed, recompute=recompute,
+        vae, space, latents=prior_latents * prior_decodings, decodings=1, seed=seed,
         seconds=clock.seconds_for("once"), progress=progress,
     )  # fmt: skip
     return Evaluation(

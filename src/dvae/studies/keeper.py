@@ -40,7 +40,7 @@ def keep(control: socket.socket, make: Make) -> None:
                     elif key.fileobj is deaths:
                         deaths.recv(4096)
                         _bury(cells, selector)
-                    else:  # whoever asked for this cell wants it no more, or is dead
+                    elif key.data in cells:  # and not buried in this very turn: whoever asked for it wants it no more
                         selector.unregister(key.fileobj)
                         _kill(key.data)
         finally:

@@ -11,14 +11,13 @@ import contextlib
 import os
 import platform
 import secrets
-import subprocess
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from dvae.errors import DvaeError, StudyError
+from dvae.processes import process_space, process_start
 from dvae.studies.ledger import Ledger
 
 PROPOSER = "dvae:proposer"  # who asks, and when it last said so
@@ -124,24 +123,3 @@ class Presence:
 def _named(other: Any) -> str:
     known = other if isinstance(other, dict) else {}
     return f"process {known.get('pid', '?')} on {known.get('host', '?')}"
-
-
-def process_space() -> str | None:
-    """The boot and the name space that process numbers belong to, where the system tells."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
-    except OSError:
-        return None
-
-
-def process_start(pid: int) -> str | None:
-    """When a process began, in a form to be compared only; None where it does not run."""
-    if Path("/proc/self/stat").exists():
-        try:
-            state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except (OSError, ValueError):
-            return None
-        return None if state in "ZX" else fields[18]  # dead, though nobody has asked for its exit code
-    asked = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return asked.stdout.strip() or None

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dvae.dag import Dag
 from dvae.tasks.expression_terms import LEAVES, PRODUCT, SUM, Term, Terms
 
-FEWEST_RULES, MOST_RULES = 11, 15  # of the grammar, in one derivation
+MIN_RULES, MAX_RULES = 11, 15  # of the grammar, in one derivation
 LEAF_SHARE = 0.65  # of the times that T is derived
 CALLS = ("sin", "exp", None)  # None: brackets
 
@@ -26,7 +26,7 @@ def random_expressions(seed: int, most_nodes: int) -> Iterator[Dag]:
             dag = derivation.terms.dag(derivation.whole())
         except _TooLong:
             continue
-        if derivation.rules >= FEWEST_RULES and len(dag) <= most_nodes:
+        if derivation.rules >= MIN_RULES and len(dag) <= most_nodes:
             yield dag
 
 
@@ -61,5 +61,5 @@ class _Derivation:
 
     def _use(self) -> None:
         self.rules += 1
-        if self.rules > MOST_RULES:
+        if self.rules > MAX_RULES:
             raise _TooLong

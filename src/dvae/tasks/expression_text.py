@@ -10,7 +10,7 @@ from dvae.tasks.expression_terms import FUNCTIONS, LEAVES, PRODUCT, RECIPROCAL, 
 
 CALLS = tuple(name for name in FUNCTIONS if name != RECIPROCAL)
 TOKEN = re.compile(r"\s*(sin|exp|[x123+*/()])")
-MOST_TOKENS = 10_000
+MAX_TOKENS = 10_000
 DEEPEST = 100  # brackets within brackets
 WHOLE, FACTOR, ATOM = range(3)  # how tightly a text holds together: a sum, a product, anything else
 
@@ -32,8 +32,8 @@ def _tokens(text: str, where: str) -> list[str]:
             raise FormatError(f"{where}: {rest!r} is no part of an expression; it has x, 1, 2, 3, +, *, /, sin, exp")
         found.append(token[1])
         place = token.end()
-        if len(found) > MOST_TOKENS:
-            raise FormatError(f"{where}: the expression has more than {MOST_TOKENS:,} parts")
+        if len(found) > MAX_TOKENS:
+            raise FormatError(f"{where}: the expression has more than {MAX_TOKENS:,} parts")
     return found
 
 

@@ -38,10 +38,10 @@ NAME = "expressions"
 FILE = Path("expressions/expressions.csv.gz")
 COLUMN, ERROR_COLUMN = "expression", "log1p_mse"
 DEFAULT_SIZE = 10_000  # where the published expressions are not there
-MOST_NODES = 14  # the published ones have 12 at most
+MAX_NODES = 14  # the published ones have 12 at most
 TABLE_ENDINGS = (".csv", ".csv.gz")
 RULES = GraphRules(
-    nodes=(1, MOST_NODES), single_sink=True, source_types=LEAVES, in_degree=tuple(ARITY.items())
+    nodes=(1, MAX_NODES), single_sink=True, source_types=LEAVES, in_degree=tuple(ARITY.items())
 )  # fmt: skip
 OTHER_NOTATIONS = ("{", "[", "digraph", "strict", "graph")
 
@@ -52,7 +52,7 @@ class ExpressionsTask(Task):
     examples = (NAME,)
     name = NAME
     vocabulary = Vocabulary.with_virtual_ends(tuple(ARITY))
-    max_nodes = MOST_NODES + 2
+    max_nodes = MAX_NODES + 2
     hints = ModelHints()
     notation = "an expression such as 1 / 3 + x + sin(x * x), a JSONL line or DOT"
 
@@ -128,8 +128,8 @@ class ExpressionsTask(Task):
             return problem
         if len(dag.sinks()) != 1:
             return f"{len(dag.sinks())} nodes are used by no other, and an expression has one result"
-        size = len(dag) if len(dag) <= MOST_NODES else len(merged(dag))
-        return None if size <= MOST_NODES else f"it has {size} distinct subterms, and {NAME} allows {MOST_NODES}"
+        size = len(dag) if len(dag) <= MAX_NODES else len(merged(dag))
+        return None if size <= MAX_NODES else f"it has {size} distinct subterms, and {NAME} allows {MAX_NODES}"
 
     def parse(self, text: str, where: str = "your text") -> Dag:
         """The DAG of an expression, or of one of the notations for all DAGs."""
@@ -154,7 +154,7 @@ class ExpressionsTask(Task):
 
     def sample(self, count: int, seed: int) -> list[Dag]:
         """Random expressions of the grammar."""
-        return list(islice(random_expressions(seed, MOST_NODES), count))
+        return list(islice(random_expressions(seed, MAX_NODES), count))
 
     def sample_batch(self, count: int, seed: int) -> DagBatch:
         return self.batch(self.sample(count, seed))

@@ -14,7 +14,7 @@ from dvae.cli.bn import tables
 if TYPE_CHECKING:
     from dvae.bayesnet import Confidence, Knowledge, LearnOptions, Network, Table
 
-MOST_SHOWN = 40
+MAX_SHOWN = 40
 
 
 def bootstrap(
@@ -119,7 +119,7 @@ def print_confidence(found: Confidence, network: Network, label: str) -> None:
     """The strongest edges, and which of them a network has."""
     kept = set(network.edges)
     rows = []
-    for edge in sorted(found.edges, key=lambda edge: -edge.strength)[:MOST_SHOWN]:
+    for edge in sorted(found.edges, key=lambda edge: -edge.strength)[:MAX_SHOWN]:
         turned = edge.forward < 0.5
         source, target = (edge.second, edge.first) if turned else (edge.first, edge.second)
         share = 1 - edge.forward if turned else edge.forward
@@ -128,5 +128,5 @@ def print_confidence(found: Confidence, network: Network, label: str) -> None:
     if rows:
         header = ("from", "to", "in networks", "this direction", label)
         output.print_table(rows, header=header)
-    if len(found.edges) > MOST_SHOWN:
-        output.note(f"the {MOST_SHOWN} strongest of {len(found.edges)} pairs that some network joins")
+    if len(found.edges) > MAX_SHOWN:
+        output.note(f"the {MAX_SHOWN} strongest of {len(found.edges)} pairs that some network joins")
