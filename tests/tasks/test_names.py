@@ -95,5 +95,5 @@ def test_a_task_names_itself(name: str) -> None:
 
 
 def test_a_function_that_needs_more_than_a_name_is_no_task() -> None:
-    with pytest.raises(ConfigError, match="'os.path:join' made no task when it was called: TypeError"):
+    with pytest.raises(ConfigError, match=r"'os\.path:join' made no task when it was called: TypeError"):
         get("os.path:join")
