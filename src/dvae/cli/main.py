@@ -74,7 +74,6 @@ app = typer.Typer(
     name="dvae",
     cls=Program,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="A continuous space of DAGs: generate, compare, predict and optimise them. "
@@ -131,6 +130,6 @@ def main() -> None:
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         signal.signal(signal.SIGTERM, as_ctrl_c)
     try:
-        app()
+        app(prog_name=output.PROGRAM)
     except KeyboardInterrupt:  # before a command began
         sys.exit(INTERRUPTED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import sys
@@ -67,10 +68,16 @@ def program() -> str:
     called = Path(sys.argv[0])
     found = shutil.which(PROGRAM)
     if called.name == "__main__.py" and called.parent.name == PROGRAM and found is None:
-        return f"{Path(sys.executable).name} -m {PROGRAM}"
+        return f"{_python()} -m {PROGRAM}"
     if called.name != PROGRAM or (found is not None and Path(found).exists() and Path(found).samefile(called)):
         return PROGRAM
     return str(called)
+
+
+def _python() -> str:
+    """The interpreter, by its name where the shell's path leads to its folder."""
+    python = Path(sys.executable)
+    return python.name if str(python.parent) in os.get_exec_path() else str(python)
 
 
 def print_table(

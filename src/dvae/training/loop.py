@@ -164,7 +164,10 @@ def _fabric(device: str, devices: int) -> Any:
         raise DeviceError(f"{devices} CUDA devices were asked for and {torch.cuda.device_count()} are here")
     if devices == 1:
         return OneProcess(torch.device(accelerator))
-    from lightning_fabric import Fabric  # whose import takes seconds
+    try:
+        from lightning_fabric import Fabric  # whose import takes seconds
+    except ImportError:
+        raise extras.missing("lightning-fabric", "devices", "training on several devices") from None
 
     fabric = Fabric(accelerator=accelerator, devices=devices, strategy="ddp_find_unused_parameters_true")
     fabric.launch()
