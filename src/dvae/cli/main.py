@@ -90,12 +90,15 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _program(
-    verbose: Annotated[int, typer.Option("-v", "--verbose", count=True, help="Log what happens; twice for more.")] = 0,
+    verbose: Annotated[
+        int,
+        typer.Option("-v", "--verbose", count=True, help="Log what happens; twice for more (or DVAE_LOG=info, debug)."),
+    ] = 0,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    logs.configure(verbose)
+    logs.configure(verbose or None)
 
 
 START, WORK, LOOK = "Start here", "Train and use a model", "Look around"
