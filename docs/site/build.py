@@ -32,6 +32,7 @@ BORROWED = {
     "benchmarks/results/README.md": "results/benchmarks.md",
 }
 SAME_AS = {"README.md": "index.md"}  # what a link to the README leads to
+RENAMED = {"search.md": "searches.md"}  # Sphinx has a search.html of its own
 WRITTEN = ("reference/cli.md", "reference/settings.md", "api/index.md")  # by `pages`; they lie in no folder
 ALSO = {"results/README.md": ("report", "benchmarks", "straight-axes", "bayesnet", "defaults")}  # pages below a page
 LINK = re.compile(r"(?P<mark>!?)\[(?P<text>[^\]\[]*)\]\((?P<target>[^)\s]+)\)")
@@ -50,7 +51,7 @@ class Stage:
         for path in sorted(DOCS.rglob("*")):
             inside = path.relative_to(DOCS)
             if path.is_file() and inside.parts[0] != "site":
-                self.places[f"docs/{inside.as_posix()}"] = inside.as_posix()
+                self.places[f"docs/{inside.as_posix()}"] = RENAMED.get(inside.as_posix(), inside.as_posix())
         self.problems: list[str] = []
 
     def fill(self) -> None:
@@ -122,7 +123,8 @@ class Stage:
 def contents(names: Sequence[str], caption: str | None = None) -> str:
     """A list of pages as Sphinx wants it, for the navigation beside the text."""
     title = [] if caption is None else [f":caption: {caption}"]
-    return "\n".join(["```{toctree}", ":hidden:", *title, "", *names, "```"])
+    pages = [RENAMED.get(f"{name}.md", f"{name}.md") for name in names]
+    return "\n".join(["```{toctree}", ":hidden:", *title, "", *pages, "```"])
 
 
 def main() -> int:

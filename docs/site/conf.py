@@ -25,7 +25,6 @@ html_copy_source = False
 
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
-autodoc_default_options = {"members": True, "show-inheritance": False}
 add_module_names = False
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88

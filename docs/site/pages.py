@@ -20,6 +20,7 @@ from dvae.runs import RunConfig
 from dvae.studies import SearchConfig
 from dvae.training import TrainingConfig
 
+EMPTY = (None, "")
 ROOMS = (
     *("dag", "tasks", "models", "runs", "training", "evaluation", "strategies", "studies"),
     *("bayesnet", "nas", "figures", "regression", "data", "compat", "errors"),
@@ -134,7 +135,7 @@ def _table(cls: type[Any]) -> str:
 
 def _rows(settings: list[Any]) -> str:
     lines = [
-        f"| `{each.name}` | {'' if each.default is None else _code(str(each.default))} | {_cell(each.kind)} "
+        f"| `{each.name}` | {_code(str(each.default)) if each.default not in EMPTY else ''} | {_cell(each.kind)} "
         f"| {_cell(each.description)} |"
         for each in settings
     ]

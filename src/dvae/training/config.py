@@ -31,17 +31,17 @@ FIRST_SETTINGS = (
 class TrainingConfig:
     """None means: what the task suggests (ENAS: batch 32, 300 epochs; BN: batch 128, 100 epochs)."""
 
-    epochs: int | None = None
-    batch_size: int | None = None
-    learning_rate: float = 1e-4
+    epochs: int | None = None  # how often to go through the data
+    batch_size: int | None = None  # DAGs per step
+    learning_rate: float = 1e-4  # of Adam
     plateau_factor: float = 0.1  # the learning rate is multiplied by this ...
     plateau_patience: int = 10  # ... when the training loss has not fallen for this many epochs
-    seed: int = 0
+    seed: int = 0  # of weights, order and noise
     precision: Precision = "auto"  # of matrix products; auto: tf32 on CUDA, float32 on the CPU
     early_stop: int | None = None  # stop when the loss has not fallen for this many epochs ...
     early_stop_on: Literal["train", "validation"] = "train"  # ... on these DAGs
     time_budget: float | None = None  # seconds
-    checkpoint_seconds: float = 30.0
+    checkpoint_seconds: float = 30.0  # between checkpoints
     tensorboard: bool = False  # whether losses go to TensorBoard, too
     mlflow: bool = False  # ... to MLflow
     wandb: bool = False  # ... to Weights & Biases
