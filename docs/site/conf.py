@@ -15,6 +15,8 @@ myst_heading_anchors = 4  # as GitHub has them, so that a link works in both pla
 myst_enable_extensions = ["colon_fence"]
 suppress_warnings = ["misc.highlighting_failure"]  # blocks that show a part of an output
 templates_path: list[str] = []
+smartquotes = False  # `--option` outside of code keeps its dashes
+highlight_language = "bash"  # blocks without a language are commands
 
 html_theme = "furo"
 html_title = f"dvae {version}"
