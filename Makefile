@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check format rooms demo bench fuzz faults clean
+.PHONY: help setup test check format rooms demo bench fuzz faults wheel matrix docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,21 @@ fuzz: setup ## read 20,000 files changed at random; a million: make fuzz ARGS="-
 
 faults: setup ## fail and kill commands at every write, and at random; more: make faults ARGS="--kills 500 --pairs 20"
 	OMP_NUM_THREADS=1 $(BIN)/python tests/faults/campaign.py $(ARGS)
+
+docs: $(VENV)/.docs ## build the documentation site (build/site/index.html) and follow all its links
+	OMP_NUM_THREADS=1 $(BIN)/python docs/site/build.py $(ARGS)
+
+$(VENV)/.docs: $(STAMP)
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	@touch $(VENV)/.docs
+
+wheel: setup ## build dist/dvae_dags-VERSION.whl
+	rm -rf build
+	$(BIN)/python -m pip wheel -qq --no-deps --no-build-isolation -w dist .
+	@ls dist/*.whl
+
+matrix: setup ## use the wheel in clean environments; one: make matrix ARGS="3.12:newest" (see .ci/matrix)
+	$(BIN)/python .ci/matrix $(ARGS)
 
 clean: ## remove .venv, caches and build outputs (runs/ stays)
 	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

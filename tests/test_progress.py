@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from dvae import logs, progress
+from dvae.errors import ConfigError
 
 
 class Clock:
@@ -151,6 +152,31 @@ def test_verbosity_chooses_what_is_logged(
     out, err = capfd.readouterr()
     assert out == ""
     assert "".join(line.split()[-1] for line in err.splitlines()) == shown
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"), [(None, "EW"), ("", "EW"), ("error", "E"), ("Info", "EWI"), ("debug", "EWID")]
+)
+def test_a_variable_chooses_what_is_logged(
+    package_logger: logging.Logger,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    said: str | None,
+    shown: str,
+) -> None:
+    monkeypatch.delenv("DVAE_LOG", raising=False)
+    if said is not None:
+        monkeypatch.setenv("DVAE_LOG", said)
+    logs.configure()
+    for level, letter in zip((40, 30, 20, 10), "EWID", strict=True):
+        package_logger.log(level, letter)
+    assert "".join(line.split()[-1] for line in capfd.readouterr().err.splitlines()) == shown
+
+
+def test_another_word_for_how_much_is_logged_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DVAE_LOG", "loud")
+    with pytest.raises(ConfigError, match="DVAE_LOG is one of error, warning, info, debug, not 'loud'"):
+        logs.configure()
 
 
 def test_a_terminal_gets_its_log_without_markup(

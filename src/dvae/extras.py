@@ -7,7 +7,7 @@ from importlib import metadata
 
 from dvae.errors import MissingError
 
-DISTRIBUTION = "dvae"
+DISTRIBUTION = "dvae-dags"  # on the package index `dvae` is another project
 
 
 def missing(package: str, extra: str, purpose: str = "this") -> MissingError:
@@ -16,7 +16,7 @@ def missing(package: str, extra: str, purpose: str = "this") -> MissingError:
 
 
 def requirements(extra: str) -> list[str]:
-    """The packages of an extra, quoted for a shell. Not `dvae[extra]`: that name is another project's on PyPI."""
+    """The packages of an extra, quoted for a shell."""
     pattern = re.compile(rf"(?P<package>[^;]+);\s*extra\s*==\s*['\"]{re.escape(extra)}['\"]")
     try:
         declared = metadata.requires(DISTRIBUTION) or []

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
+from dvae.extras import DISTRIBUTION
 from dvae.passwords import masked
 
 _GIT_SECONDS = 10
@@ -33,7 +34,7 @@ def record(seed: int | None, config: Mapping[str, object] | None = None) -> dict
         "versions": {
             "python": platform.python_version(),
             "torch": torch.__version__,
-            "dvae": _version("dvae"),
+            "dvae": _version(DISTRIBUTION),
         },
         "platform": platform.platform(),
         "cpu": {"name": _cpu_name(), "cores": os.cpu_count()},

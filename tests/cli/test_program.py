@@ -102,6 +102,31 @@ def test_commands_are_printed_as_they_can_be_typed(
     assert capsys.readouterr().err == f"  {name} explore runs/demo    # in a browser; runs of dvae are folders\n"
 
 
+def test_a_python_that_the_shell_does_not_find_is_printed_in_full(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["/x/dvae/__main__.py"])
+    monkeypatch.setattr("sys.executable", "/some/venv/bin/python")
+    monkeypatch.setattr("shutil.which", lambda program: None)
+    output.note("dvae demo")
+    assert capsys.readouterr().err == "/some/venv/bin/python -m dvae demo\n"
+
+
+def test_python_m_dvae_is_the_program() -> None:
+    script = subprocess.run([*PROGRAM, "--help"], capture_output=True, text=True, check=True)
+    module = subprocess.run([sys.executable, "-m", "dvae", "--help"], capture_output=True, text=True, check=True)
+    assert module.stdout == script.stdout
+    assert "Usage: dvae " in module.stdout
+
+
+def test_shells_complete_commands_and_options() -> None:
+    """What the script that `dvae --install-completion bash` installs asks for."""
+    for words, expected in (("dvae comp", "compare"), ("dvae sample --see", "--seed")):
+        asked = {"_DVAE_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+        done = subprocess.run(PROGRAM, env={**os.environ, **asked}, capture_output=True, text=True, check=False)
+        assert done.stdout.split() == [expected], done.stderr
+
+
 def test_all_commands_are_known_to_what_prints_them() -> None:
     groups = {str(group.typer_instance.info.name) for group in app.registered_groups if group.typer_instance}
     assert groups | {command.name for command in app.registered_commands} == set(output.COMMANDS)

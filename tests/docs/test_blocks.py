@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,9 +21,10 @@ from .blocks import Block, blocks_of
 ROOT = Path(__file__).parents[2]
 OUTSIDE = "extending.md"  # its package is installed and used by test_outside.py
 RESULTS = ROOT / "docs/results/straight-axes.md"
-PAGES = [ROOT / "README.md", RESULTS, *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name != OUTSIDE)]
-BLOCKS = [block for page in PAGES for block in blocks_of(page)]
-RUN_TOGETHER = {page.name: [block for block in BLOCKS if block.file == page.name] for page in PAGES}
+FOLDERS = ("docs", "docs/tutorials", "docs/howto", "docs/reference")
+IN_DOCS = [page for folder in FOLDERS for page in sorted((ROOT / folder).glob("*.md")) if page.name != OUTSIDE]
+RUN_TOGETHER = {str(page.relative_to(ROOT)): blocks_of(page) for page in (ROOT / "README.md", RESULTS, *IN_DOCS)}
+BLOCKS = [block for blocks in RUN_TOGETHER.values() for block in blocks]
 
 
 @pytest.fixture
@@ -40,21 +45,37 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run_block(block: Block, names: dict[str, object]) -> None:
+def run_block(block: Block, names: dict[str, object], behind: contextlib.ExitStack) -> None:
+    """Runs a block; what it starts in the background (`&`) must have ended well when `behind` is closed."""
     if block.language == "python":
         exec(compile(block.text, f"{block.file}:{block.line}", "exec"), names)  # the page's own code
         return
     for command in block.commands():
+        if command.endswith("&"):
+            behind.enter_context(in_background(shlex.split(command.removesuffix("&"))[1:]))
+            continue
         result = CliRunner().invoke(app, shlex.split(command)[1:])
         assert result.exit_code == 0, f"{block.file}:{block.line}: {command}\n{result.output}\n{result.exception!r}"
+
+
+@contextlib.contextmanager
+def in_background(words: list[str]) -> Iterator[None]:
+    with subprocess.Popen([sys.executable, "-m", "dvae", *words], stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield
+            _, remarks = process.communicate(timeout=120)
+            assert process.returncode == 0, remarks
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize("page", [name for name, blocks in RUN_TOGETHER.items() if blocks])
 def test_the_blocks_of_a_page_run_from_top_to_bottom(page: str, workplace: Path) -> None:
     names: dict[str, object] = {}
-    for block in RUN_TOGETHER[page]:
-        if block.skipped is None and (block.language == "python" or block.is_shell):
-            run_block(block, names)
+    with contextlib.ExitStack() as behind:
+        for block in RUN_TOGETHER[page]:
+            if block.skipped is None and (block.language == "python" or block.is_shell):
+                run_block(block, names, behind)
 
 
 def test_a_block_that_is_not_run_says_why() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,6 +10,7 @@ import typer
 
 from dvae.cli import options, output
 from dvae.errors import CheckpointError, MissingError
+from dvae.extras import requirements
 
 if TYPE_CHECKING:
     from dvae.dag import Dataset
@@ -222,6 +224,8 @@ def _print_search(found: dict[str, Any]) -> None:
 
 def _print_next(run: Path) -> None:
     output.note("What to try next:")
+    if find_spec("dash") is None:
+        output.note(f"  pip install {' '.join(requirements('explorer'))}    # once, for the next")
     output.note(f"  dvae explore {run}    # look around in the space, in a browser")
     output.note(f"  dvae sample {run} --count 24 --valid --draw {run / 'more.svg'} --out {run / 'more.jsonl'}")
     output.note(f"  dvae demo --run {run} --minutes 5    # train longer, for a better model")

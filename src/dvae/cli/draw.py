@@ -15,6 +15,7 @@ def draw(
     picture: Annotated[Path, typer.Argument(metavar="PICTURE", help="The .svg or .png file to write.")],
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Draw the first N only.")] = None,
     task: options.TaskOfFile = None,
+    json: options.Json = False,
 ) -> None:
     """Draw the DAGs of a file, with their scores as titles.
 
@@ -32,3 +33,6 @@ def draw(
         items = load_dags(file)
     items = list(islice(items, limit))
     output.draw_dags(picture, [item.dag for item in items], output.score_titles(items))
+    if json:
+        drawn = min(len(items), output.MAX_DRAWN)
+        output.print_json({"picture": str(picture), "dags": len(items), "drawn": drawn})

@@ -30,6 +30,7 @@ def explore(
     browser: serving.Browser = True,
     data: options.MovedData = None,
     device: options.Device = "auto",
+    json: options.Json = False,
 ) -> None:
     """Open a page on a trained model: its map of DAGs, to click, edit, walk and search.
 
@@ -47,7 +48,7 @@ def explore(
         known, source = known_dags(opened, vae, points)
     space = explorer.Space.of(vae, known, run.resolve().name, source)
     app = explorer.make_app(explorer.PageModel(space, studies), host=host)
-    serving.serve(app, host, port, browser, f"{len(known):,} DAGs ({source})")
+    serving.serve(app, host, port, browser, f"{len(known):,} DAGs ({source})", json)
 
 
 def known_dags(run: Run, vae: VAE, points: int) -> tuple[DagSet, str]:

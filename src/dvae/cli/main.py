@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from dvae import __version__, logs
 from dvae.cli import (
     bn,
+    compare,
     data,
     decode,
     demo,
@@ -27,6 +28,7 @@ from dvae.cli import (
     predictivity,
     report,
     reproduce,
+    runs,
     sample,
     score,
     search,
@@ -72,7 +74,6 @@ app = typer.Typer(
     name="dvae",
     cls=Program,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="A continuous space of DAGs: generate, compare, predict and optimise them. "
@@ -89,12 +90,15 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _program(
-    verbose: Annotated[int, typer.Option("-v", "--verbose", count=True, help="Log what happens; twice for more.")] = 0,
+    verbose: Annotated[
+        int,
+        typer.Option("-v", "--verbose", count=True, help="Log what happens; twice for more (or DVAE_LOG=info, debug)."),
+    ] = 0,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    logs.configure(verbose)
+    logs.configure(verbose or None)
 
 
 START, WORK, LOOK = "Start here", "Train and use a model", "Look around"
@@ -112,6 +116,8 @@ app.command("import-checkpoint", rich_help_panel=WORK)(import_checkpoint.import_
 app.command("explore", rich_help_panel=LOOK)(explore.explore)
 app.command("reproduce", rich_help_panel=WORK)(reproduce.reproduce)
 app.command("report", rich_help_panel=LOOK)(report.report)
+app.command("runs", rich_help_panel=LOOK)(runs.runs)
+app.command("compare", rich_help_panel=LOOK)(compare.compare)
 app.add_typer(nas.app, rich_help_panel=WORK)
 app.add_typer(bn.app, rich_help_panel=WORK)
 app.command("data", rich_help_panel=LOOK)(data.data)
@@ -127,6 +133,6 @@ def main() -> None:
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         signal.signal(signal.SIGTERM, as_ctrl_c)
     try:
-        app()
+        app(prog_name=output.PROGRAM)
     except KeyboardInterrupt:  # before a command began
         sys.exit(INTERRUPTED)

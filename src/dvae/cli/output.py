@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import sys
@@ -37,6 +38,7 @@ COMMANDS = (
         "explore",
     ),
     *("import-checkpoint", "reproduce", "report", "nas", "bn", "data", "score", "draw", "models", "settings"),
+    *("runs", "compare"),
 )
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # what JSON may hold and a terminal may not
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -66,10 +68,16 @@ def program() -> str:
     called = Path(sys.argv[0])
     found = shutil.which(PROGRAM)
     if called.name == "__main__.py" and called.parent.name == PROGRAM and found is None:
-        return f"{Path(sys.executable).name} -m {PROGRAM}"
+        return f"{_python()} -m {PROGRAM}"
     if called.name != PROGRAM or (found is not None and Path(found).exists() and Path(found).samefile(called)):
         return PROGRAM
     return str(called)
+
+
+def _python() -> str:
+    """The interpreter, by its name where the shell's path leads to its folder."""
+    python = Path(sys.executable)
+    return python.name if str(python.parent) in os.get_exec_path() else str(python)
 
 
 def print_table(

@@ -100,6 +100,8 @@ def train(
         typer.Option("--early-stop", metavar="N", help="Stop after N epochs without a lower loss."),
     ] = None,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also log for TensorBoard.")] = False,
+    mlflow: Annotated[bool, typer.Option("--mlflow", help="Also log to MLflow.")] = False,
+    wandb: Annotated[bool, typer.Option("--wandb", help="Also log to Weights & Biases.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run; the folder knows the rest.")] = False,
     json: options.Json = False,
 ) -> None:
@@ -131,6 +133,8 @@ def train(
         "time_budget": time_budget,
         "early_stop": early_stop,
         "tensorboard": tensorboard or None,
+        "mlflow": mlflow or None,
+        "wandb": wandb or None,
     }
     settings = {key: value for key, value in settings.items() if value is not None}
     settings |= dict(parse_override(text) for text in set_ or ())

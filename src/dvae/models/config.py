@@ -45,12 +45,12 @@ S = TypeVar("S")
 class ModelConfig(ChosenBySettings):
     """A model is its name, its settings and its task. None means: what the task suggests (`ModelHints`)."""
 
-    name: str = DEFAULT_NAME
+    name: str = DEFAULT_NAME  # as `dvae models` lists it, or ENCODER+DECODER
     hidden: int = 501  # paper, appendix D
     latent: int = 56  # paper, appendix D
     kl_weight: float = 0.005  # alpha in the paper, appendix D
     noise_scale: float = 1.0  # posterior deviations of noise in training; the original code uses 0.01
-    features: Literal["one-hot", "learned", "given"] = "one-hot"
+    features: Literal["one-hot", "learned", "given"] = "one-hot"  # what a model sees of a node's type
     feature_width: int = 16  # of learned features
     given_features: tuple[tuple[float, ...], ...] | None = None  # one vector per type, start and end first
     head: Literal["linear", "one-to-one"] | None = None  # how features are read off latents (`dvae.models.heads`)

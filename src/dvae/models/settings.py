@@ -18,7 +18,7 @@ class NoSettings:
 class AggregationSettings(NoSettings):
     """Settings of a part that uses the model's aggregation."""
 
-    aggregation: str | None = None
+    aggregation: str | None = None  # of messages; a name that `dvae models` lists
 
 
 @dataclass(frozen=True)

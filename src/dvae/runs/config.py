@@ -28,11 +28,11 @@ class RunConfig:
     command line, so that it serves many.
     """
 
-    task: str = ""
-    data: str | None = None
-    size: int | None = None
-    data_seed: int = 0
-    validation: float | str | None = None
+    task: str = ""  # its name, as --task takes it
+    data: str | None = None  # a file of DAGs in place of the task's own
+    size: int | None = None  # how many DAGs to take or sample
+    data_seed: int = 0  # of the task's sampler
+    validation: float | str | None = None  # a share of the training DAGs to keep back, or a file
     fingerprint: str | None = None  # of the data, where they come from a file
     started_from: str | None = None  # the run whose weights were the start
     model: ModelConfig = field(default_factory=ModelConfig)

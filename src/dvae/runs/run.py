@@ -44,6 +44,7 @@ from dvae.training import fit as train
 from dvae.training.lock import FILE as LOCK
 from dvae.training.lock import locked
 from dvae.training.loop import METRICS, TRAINING
+from dvae.training.tracking import FILE as TRACKERS
 from dvae.training.vae_job import batch_fingerprint
 from dvae.training.validation import BEST, load_best
 
@@ -52,7 +53,7 @@ log = logging.getLogger("dvae")
 AUTO = "auto"
 CHECKPOINT = checkpoint.FILE
 EVALUATION, PREDICTIVITY, DATA = "evaluation.json", "predictivity.json", "data.jsonl.gz"
-TRAINED = (FILE, CHECKPOINT, storage.WEIGHTS, storage.SETTINGS, storage.TASK, METRICS, TRAINING, BEST, DATA)
+TRAINED = (FILE, CHECKPOINT, storage.WEIGHTS, storage.SETTINGS, storage.TASK, METRICS, TRAINING, BEST, DATA, TRACKERS)
 
 
 class Run:

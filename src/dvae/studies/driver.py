@@ -49,12 +49,12 @@ OnRound = Callable[[Study], object]
 class SearchConfig:
     """What is asked for. `initial`: DAGs drawn from the model before the strategy begins, where nothing is scored."""
 
-    strategy: str = DEFAULT
-    budget: int = 500
+    strategy: str = DEFAULT  # what proposes candidates
+    budget: int = 500  # candidates to score
     batch: int = 10  # candidates per round
-    initial: int = 50
-    seed: int = 0
-    minimize: bool = False
+    initial: int = 50  # DAGs drawn from the model first, where nothing is scored
+    seed: int = 0  # of all that is drawn
+    minimize: bool = False  # whether lower scores are better
 
     def __post_init__(self) -> None:
         check(self.budget >= 1, f"the budget must be positive, not {self.budget}")

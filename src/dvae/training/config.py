@@ -17,7 +17,7 @@ Precision = Literal["auto", "float32", "tf32", "bf16"]
 # Settings that may differ when a run is resumed: they leave the weights of every epoch as they are.
 CHANGEABLE = (
     *("epochs", "time_budget", "early_stop", "early_stop_on", "checkpoint_seconds", "tensorboard"),
-    *("validation_every", "validation_decodings"),
+    *("mlflow", "wandb", "validation_every", "validation_decodings"),
 )
 
 # Settings of version 0.1.0; keys of results are made of these and of what differs from the other defaults.
@@ -31,18 +31,20 @@ FIRST_SETTINGS = (
 class TrainingConfig:
     """None means: what the task suggests (ENAS: batch 32, 300 epochs; BN: batch 128, 100 epochs)."""
 
-    epochs: int | None = None
-    batch_size: int | None = None
-    learning_rate: float = 1e-4
+    epochs: int | None = None  # how often to go through the data
+    batch_size: int | None = None  # DAGs per step
+    learning_rate: float = 1e-4  # of Adam
     plateau_factor: float = 0.1  # the learning rate is multiplied by this ...
     plateau_patience: int = 10  # ... when the training loss has not fallen for this many epochs
-    seed: int = 0
+    seed: int = 0  # of weights, order and noise
     precision: Precision = "auto"  # of matrix products; auto: tf32 on CUDA, float32 on the CPU
     early_stop: int | None = None  # stop when the loss has not fallen for this many epochs ...
     early_stop_on: Literal["train", "validation"] = "train"  # ... on these DAGs
     time_budget: float | None = None  # seconds
-    checkpoint_seconds: float = 30.0
-    tensorboard: bool = False
+    checkpoint_seconds: float = 30.0  # between checkpoints
+    tensorboard: bool = False  # whether losses go to TensorBoard, too
+    mlflow: bool = False  # ... to MLflow
+    wandb: bool = False  # ... to Weights & Biases
     validation_every: int = 1  # epochs between two measurements on the validation DAGs, where there are any
     validation_decodings: int = 200  # how many of them are decoded to measure reconstruction
     schedule: Literal["plateau", "cosine"] = "plateau"  # of the learning rate; cosine falls to a hundredth by the end
@@ -67,6 +69,11 @@ class TrainingConfig:
         check(self.warmup >= 0, f"warmup must not be negative: {self.warmup}")
         check(self.clip is None or self.clip > 0, f"clip must be positive: {self.clip}")
         check(0 <= self.mutations <= 1, f"mutations is a share, from 0 to 1: {self.mutations}")
+
+    @property
+    def trackers(self) -> tuple[str, ...]:
+        """Where the losses of every epoch go besides the run's folder."""
+        return tuple(name for name in ("tensorboard", "mlflow", "wandb") if getattr(self, name))
 
     def rate_factor(self, step: int, steps: int) -> float:
         """What a cosine schedule multiplies the learning rate by at one of `steps` steps."""

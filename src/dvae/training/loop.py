@@ -6,7 +6,6 @@ import contextlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from dvae.models.vae import VAE
 from dvae.training.config import TrainingConfig
 from dvae.training.job import Ended
 from dvae.training.resumable import METRICS, Patience, best_row, run_job
+from dvae.training.tracking import check_installed
 from dvae.training.vae_job import VaeJob
 from dvae.training.validation import COLUMN
 
@@ -92,8 +92,8 @@ def fit(
         validation is not None or config.early_stop is None or config.early_stop_on == "train",
         "early_stop_on = 'validation' needs validation DAGs",
     )
-    if config.tensorboard and run is not None and find_spec("tensorboard") is None:
-        raise extras.missing("tensorboard", "tensorboard", "logging for TensorBoard")
+    if run is not None:
+        check_installed(config.trackers)
     fabric = _fabric(device, devices)
     folder = None if run is None else Path(run)
     unseen = None if validation is None else _as_batch(vae, validation, "validate")
@@ -102,7 +102,9 @@ def fit(
     column = "loss" if config.early_stop_on == "train" else COLUMN
     assert config.epochs is not None
     long = config.epochs * len(job.data) >= FUSED_FROM
-    with tf32_products(config.allows_tf32(vae.device)), fusing(long):
+    with tf32_products(config.allows_tf32(vae.device)), fusing(long), contextlib.ExitStack() as after:
+        if job.trackers is not None:
+            after.callback(job.trackers.close)
         done = run_job(
             job, folder, resume=resume, checkpoint_seconds=config.checkpoint_seconds, progress=progress,
             patience=None if config.early_stop is None else Patience(config.early_stop, column),
@@ -164,7 +166,10 @@ def _fabric(device: str, devices: int) -> Any:
         raise DeviceError(f"{devices} CUDA devices were asked for and {torch.cuda.device_count()} are here")
     if devices == 1:
         return OneProcess(torch.device(accelerator))
-    from lightning_fabric import Fabric  # whose import takes seconds
+    try:
+        from lightning_fabric import Fabric  # whose import takes seconds
+    except ImportError:
+        raise extras.missing("lightning-fabric", "devices", "training on several devices") from None
 
     fabric = Fabric(accelerator=accelerator, devices=devices, strategy="ddp_find_unused_parameters_true")
     fabric.launch()

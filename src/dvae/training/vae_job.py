@@ -20,6 +20,7 @@ from dvae.training.config import TrainingConfig
 from dvae.training.job import Clock, Ended, Job, Place, Row
 from dvae.training.resumable import best_row
 from dvae.training.steps import CapturedEpoch, Changes, Epoch, PlainEpoch, Sums
+from dvae.training.tracking import Trackers
 from dvae.training.validation import COLUMN, ValidationLosses, save_best, validation_losses
 
 LATER_SETTINGS = ("schedule", "warmup", "clip", "mutations")  # part of a checkpoint's settings where they are set
@@ -83,6 +84,9 @@ class VaeJob(Job):
         }
         if targets is not None:
             self.settings["targets"] = hashlib.sha256(targets.cpu().numpy().tobytes()).hexdigest()[:16]
+        self.trackers: Trackers | None = None
+        if folder is not None and self.writes and config.trackers:
+            self.trackers = Trackers(config.trackers, folder, {**to_mapping(config), **_named_model(vae)})
         self.carried = (0.0, 0.0, 0.0)  # sums of the losses over the unfinished epoch, before this process
         self.epoch_steps: Epoch | None = None  # of the unfinished epoch
 
@@ -138,8 +142,8 @@ class VaeJob(Job):
             if self.folder is not None and self.writes and is_best:
                 self.calibrate()
                 save_best(self.folder, self.vae)
-        if self.config.tensorboard and self.folder is not None and self.writes:
-            _to_tensorboard(self.folder, row)
+        if self.trackers is not None:
+            self.trackers.track(row)
         return row
 
     def state(self) -> dict[str, Any]:
@@ -230,6 +234,11 @@ class VaeJob(Job):
         return ValidationLosses(loss, nll, kl, share if decodings else None)
 
 
+def _named_model(vae: VAE) -> dict[str, object]:
+    """The settings of a model and its task, for trackers."""
+    return {"task": vae.task.full_name, **{f"model.{name}": value for name, value in to_mapping(vae.config).items()}}
+
+
 def _is_set(config: TrainingConfig, name: str) -> bool:
     """Whether a setting that 0.1.0 did not have differs from what it did."""
     return bool(getattr(config, name) != getattr(TrainingConfig(), name))
@@ -246,14 +255,3 @@ def batch_fingerprint(batch: DagBatch) -> str:
     if batch.properties is not None:
         digest.update(batch.properties.cpu().numpy().tobytes())
     return digest.hexdigest()[:16]
-
-
-def _to_tensorboard(folder: Path, row: Row) -> None:
-    from torch.utils.tensorboard import SummaryWriter
-
-    with SummaryWriter(str(folder / "tensorboard")) as writer:
-        for name, value in row.items():
-            group, _, rest = name.rpartition("validation_")
-            place = f"validation/{rest}" if group == "" and rest != name else f"train/{name}"
-            if name != "epoch":
-                writer.add_scalar(place, value, int(row["epoch"]))

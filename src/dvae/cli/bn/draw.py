@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dvae.cli import output
+from dvae.cli import options, output
 from dvae.cli.bn import inputs
 
 
@@ -22,6 +22,7 @@ def draw(
         typer.Option("--confidence", metavar="FILE.json", help="Edges as wide as `dvae bn bootstrap` found them sure."),
     ] = None,
     title: Annotated[str | None, typer.Option(help="A title above the picture.")] = None,
+    json: options.Json = False,
 ) -> None:
     """Draw a network; edges whose direction no data can tell have no arrow.
 
@@ -41,4 +42,7 @@ def draw(
     ]
     continuous = [variable.name for variable in read.variables if not variable.is_discrete]
     save_network(picture, read.names, edges, continuous=continuous, title=title)
+    if json:
+        output.print_json({"picture": str(picture), "variables": len(read), "edges": len(edges)})
+        return
     output.note(f"drew {output.counted(len(read), 'variable')} and {output.counted(len(edges), 'edge')} to {picture}")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dvae.cli import serving
+from dvae.cli import options, serving
 from dvae.cli.bn import inputs
 
 
@@ -20,6 +20,7 @@ def explore(
     port: serving.Port = None,
     host: serving.Host = serving.HOST,
     browser: serving.Browser = True,
+    json: options.Json = False,
 ) -> None:
     """Open a page on a network: say what is known, see what follows; click a variable for its parameters.
 
@@ -34,4 +35,4 @@ def explore(
     if sure is not None:
         common_variables(read, sure)
     app = explorer.make_network_app(explorer.NetworkModel(read, network.name, sure), host=host)
-    serving.serve(app, host, port, browser, f"{len(read):,} variables")
+    serving.serve(app, host, port, browser, f"{len(read):,} variables", json)

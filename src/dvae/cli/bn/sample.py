@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dvae.cli import output
+from dvae.cli import options, output
 from dvae.cli.bn import inputs
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def sample(
         Path | None, typer.Option("--out", metavar="FILE.csv", help="Where the rows go; here by default.")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Makes the answer repeatable.")] = 0,
+    json: options.Json = False,
 ) -> None:
     """Draw rows from a network, as a CSV table.
 
@@ -39,11 +40,17 @@ def sample(
     output.check_ending(out, ENDINGS, "a table")
     read = read_network(network)
     rows = draw(read, count, seed)
+    if out is not None:
+        write_lines(out, csv_lines(read, rows))
+    if json:
+        about: dict[str, object] = {"rows": count, "variables": list(read.names), "seed": seed}
+        columns = {name: rows.labels(read, name) for name in read.names}
+        output.print_json(about | ({"columns": columns} if out is None else {"file": str(out)}))
+        return
     if out is None:
         for line in csv_lines(read, rows):
             sys.stdout.write(line + "\n")
         return
-    write_lines(out, csv_lines(read, rows))
     output.note(f"{output.counted(count, 'row')} of {output.counted(len(read), 'variable')} in {out}")
 
 

@@ -215,7 +215,7 @@ def _all_nodes(rows: Tensor, batch: DagBatch, shares: list[Share] | None) -> Ten
 class DagnnSettings(LayersSettings):
     """Its layers, and whether it also runs against the edges (None: what the task suggests for DAGNN)."""
 
-    bidirectional: bool | None = None
+    bidirectional: bool | None = None  # whether edges are read in both directions
 
 
 class DagnnEncoder(nn.Module):

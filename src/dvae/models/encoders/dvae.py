@@ -18,8 +18,8 @@ from dvae.models.settings import AggregationSettings
 class DvaeEncoderSettings(AggregationSettings):
     """What message passing is made of; None: what the task suggests."""
 
-    bidirectional: bool | None = None
-    readout: str | None = None
+    bidirectional: bool | None = None  # whether edges are read in both directions
+    readout: str | None = None  # the vector of a graph, from the states of its nodes
 
 
 class DvaeEncoder(nn.Module):

@@ -22,7 +22,7 @@ from dvae.models.transformer import DEFAULT_LAYERS, Block, NodeTokens, Transform
 class PaceEncoderSettings(TransformerSettings):
     """The Transformer's settings, and the order that nodes are read in; None means: what the task suggests."""
 
-    node_order: NodeOrder | None = None
+    node_order: NodeOrder | None = None  # in which nodes are read
 
 
 class PaceEncoder(nn.Module):
