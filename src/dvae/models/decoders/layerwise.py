@@ -17,8 +17,8 @@ way, and may choose none. Graphs are scored in the order they come in; `prepare`
 distinct DAG has one sequence.
 
 What is known of G_<i comes from attention of each node to those before it (`RelationBlock`), in which two nodes are
-related by plain facts (`layerwise_relations`). All nodes of a graph are computed at once in training, one at a time while
-decoding, with what attention needs of earlier nodes kept. Each node reads z by a map of its place.
+related by plain facts (`layerwise_relations`). In training all nodes of a graph are computed at once; decoding takes
+one at a time and keeps what attention needs of those before it. Each node reads z by a map of its place.
 """
 
 from __future__ import annotations
