@@ -17,13 +17,14 @@ from dvae import Dag
 from dvae.cli.main import app
 from dvae.dag import DagSet, Dataset, write_jsonl
 from dvae.errors import ConfigError
-from dvae.evaluation import SurrogateSettings, distances, fit_surrogate, judge_generation
+from dvae.evaluation import SurrogateSettings, distances, fit_surrogate, generate, judge_generation
 from dvae.evaluation.distances import layer_sizes, mmd, wasserstein
 from dvae.evaluation.graph_tensors import NodeInputs
 from dvae.evaluation.sameness import distinct, novel, structure_keys, task_keys
 from dvae.models import VAE, build
 from dvae.regression.metrics import spearman
 from dvae.tasks import GenericTask
+from dvae.tasks.graph_rules import GraphRules
 
 SMALL = SurrogateSettings(layers=1, width=8, epochs=3)
 
@@ -83,6 +84,14 @@ def test_generated_dags_are_judged_beside_real_ones(name: str, task: GenericTask
     assert (again.generated, again.real, again.direct, again.distances) == (
         judged.generated, judged.real, judged.direct, judged.distances,
     )  # fmt: skip
+
+
+def test_dags_can_be_generated_within_the_rules(data: Dataset) -> None:
+    task = GenericTask.infer("own", data.everything.dags, GraphRules(out_degree=(("a", (0, 3)), ("b", (0, 3)))))
+    vae = conditioned(task, data)
+    found = [vae.task.valid(generate(vae, "load", [5.0] * 60, valid=valid)).float().mean() for valid in (False, True)]
+    assert found[0] < 1
+    assert found[1] == 1
 
 
 def test_fewer_labels_and_tests_are_drawn_by_a_seed(task: GenericTask, data: Dataset) -> None:

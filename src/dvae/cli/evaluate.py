@@ -46,6 +46,9 @@ def evaluate(
     surrogate_width: Annotated[int, typer.Option(min=1, metavar="N", help="Of the surrogate.")] = 64,
     surrogate_epochs: Annotated[int, typer.Option(min=1, metavar="N", help="Of the surrogate, at most.")] = 500,
     surrogate_patience: Annotated[int, typer.Option(min=1, metavar="N", help="Epochs without a gain.")] = 100,
+    valid: Annotated[
+        bool, typer.Option("--valid", help="With --surrogate: generate DAGs that obey the task's rules.")
+    ] = False,
     best: Annotated[
         bool, typer.Option("--best", help="Take the weights that did best on the validation DAGs, not the last.")
     ] = False,
@@ -69,8 +72,8 @@ def evaluate(
     if surrogate is not None:
         size = SurrogateSettings(surrogate_layers, surrogate_width, surrogate_epochs, surrogate_patience)
         judged = opened.generation(
-            surrogate, labels=labels, test_limit=test_limit, settings=size, best=best, seed=seed, device=device,
-            progress=True,
+            surrogate, labels=labels, test_limit=test_limit, settings=size, valid=valid, best=best, seed=seed,
+            device=device, progress=True,
         )  # fmt: skip
         if json:
             output.print_json(judged.to_mapping())

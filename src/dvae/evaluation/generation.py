@@ -58,6 +58,7 @@ class Generation:
     labels: int
     test_graphs: int
     surrogate: Mapping[str, float]
+    within_rules: bool  # whether DAGs were generated within the task's rules
     seed: int
     device: str
     seconds: float
@@ -74,8 +75,9 @@ class Generation:
         size = self.surrogate
         return (
             f"One DAG was drawn for each of {self.labels:,} labels ({self.name}) of training and validation DAGs, "
-            f"without decoding rules; surrogates of {size['layers']} layers x {size['width']} (at most "
-            f"{size['epochs']} epochs, patience {size['patience']}) were trained on these and on the real DAGs, and "
+            f"{'within the' if self.within_rules else 'without'} decoding rules; surrogates of {size['layers']} layers "
+            f"x {size['width']} (at most {size['epochs']} epochs, patience {size['patience']}) were trained on these "
+            f"and on the real DAGs, and "
             f"tested on {self.test_graphs:,} real test DAGs. Seed {self.seed}."
         )
 
@@ -156,17 +158,19 @@ def judge_generation(
     test_limit: int | None = None,
     settings: SurrogateSettings | None = None,
     reconstructed: int = RECONSTRUCTED,
+    valid: bool = False,
     seed: int = 0,
     progress: bool | None = None,
 ) -> Generation:
     """Measures how good DAGs are that `vae` generates for values of the property `name`, one of its conditions.
 
     `labels` training labels are drawn with `seed`, and a tenth as many validation labels, instead of taking all;
-    `test_limit` likewise of test DAGs; `reconstructed` test DAGs of either size are encoded and decoded, 0: none.
+    `test_limit` likewise of test DAGs; `reconstructed` test DAGs of either size are encoded and decoded, 0: none. With
+    `valid`, DAGs are generated within the task's rules.
     """
     started, settings = time.monotonic(), settings or SurrogateSettings()
     train, validation, test = _parts(data, name, labels, test_limit, seed)
-    generated = generate(vae, name, [*train.values, *validation.values], seed=seed, progress=progress)
+    generated = generate(vae, name, [*train.values, *validation.values], valid=valid, seed=seed, progress=progress)
     made = vae.task.unbatch(generated)
     real = [*train.dags, *validation.dags]
     inputs = NodeInputs.of(vae.task, train.dags)
@@ -182,22 +186,22 @@ def judge_generation(
         for title in ("surrogate, generated", "surrogate, real")
     )
     asked = torch.cat([train.tensor, validation.tensor])
-    valid = vae.task.valid(generated).cpu()
-    good = [dag for dag, is_valid in zip(made, valid.tolist(), strict=True) if is_valid]
+    obeying = vae.task.valid(generated).tolist()
+    good = [dag for dag, obeys in zip(made, obeying, strict=True) if obeys]
     keys = task_keys(vae.task)
     back = _reconstructed(vae, test.dags, reconstructed, seed, progress)
     return Generation(
         vae.config.name, vae.task.name, name, of_generated, of_real,
         Agreement.of(fits["surrogate, real"].predict(made), asked),
         distances(made, test.dags), distances(train.dags, test.dags),
-        wilson(int(valid.sum()), len(valid)),
+        wilson(len(good), len(made)),
         distinct(good, keys) / len(good) if good else None,
         distinct(good, structure_keys) / len(good) if good else None,
         novel(good, data.train.dags, keys) / len(good) if good else None,
         distinct(real, keys) / len(real),
         distinct(real, structure_keys) / len(real),
         *back,
-        labels=len(asked), test_graphs=len(test.dags), surrogate=asdict(settings), seed=seed,
+        labels=len(asked), test_graphs=len(test.dags), surrogate=asdict(settings), within_rules=valid, seed=seed,
         device=str(vae.device), seconds=time.monotonic() - started,
         provenance=provenance.record(seed, to_mapping(vae.config)),
     )  # fmt: skip
@@ -240,9 +244,9 @@ def _labelled(data: Dataset, part: DagSet, name: str, limit: int | None, seed: i
 
 
 def generate(
-    vae: VAE, name: str, values: Sequence[float], *, seed: int = 0, progress: bool | None = None
+    vae: VAE, name: str, values: Sequence[float], *, valid: bool = False, seed: int = 0, progress: bool | None = None
 ) -> DagBatch:  # fmt: skip
-    """One DAG for each value of a condition, without decoding rules."""
+    """One DAG for each value of a condition; with `valid`, within the task's rules."""
     if vae.conditions is None or name not in vae.conditions.names:
         raise ConfigError(f"this model was trained without the condition {name}: dvae train --condition {name}")
     rows = torch.full((len(values), len(vae.conditions.names)), torch.nan, device=vae.device)
@@ -255,7 +259,7 @@ def generate(
     made = []
     with evaluation_mode(vae), progress_bar("generated DAGs", len(values), "DAGs", progress) as bar:
         for part, given in zip(*(some.split(block_size(vae, 1)) for some in (latents, rows)), strict=True):
-            made.append(vae.decode_batch(part, seed=next_seed(generator), given=given))
+            made.append(vae.decode_batch(part, seed=next_seed(generator), given=given, valid=valid))
             bar.update(len(part))
     return DagBatch.cat(made)
 
