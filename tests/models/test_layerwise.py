@@ -15,6 +15,7 @@ from dvae.dag import DagBatch
 from dvae.models import VAE, build
 from dvae.models.decoders.layerwise import LayerwiseDecoder
 from dvae.models.layer_order import layer_ordered
+from dvae.models.layerwise import by_size
 from dvae.tasks import GenericTask
 from models.layerwise_oracle import slow_nll
 
@@ -163,3 +164,13 @@ def test_depths_are_learned_with_the_sizes() -> None:
     dvae.fit(vae, dags, epochs=80, batch_size=5, learning_rate=5e-3, progress=False)
     again = vae.decode(vae.encode(dags).mean, greedy=True)
     assert [dag.canonical_key() for dag in again] == [dag.canonical_key() for dag in dags]
+
+
+def test_graphs_of_like_size_are_computed_together() -> None:
+    dags = [random_dag(size, seed=0) for size in (150, 8, 140, 12, 3, 90)]
+    task = GenericTask.infer("own", dags)
+    batch = task.batch(dags)
+    groups = list(by_size(batch))
+    assert torch.equal(torch.cat([index for index, _ in groups]).sort().values, torch.arange(6))
+    assert [part.num_nodes.tolist() for _, part in groups] == [[152, 142, 92], [14, 10, 5]]
+    assert [part.max_nodes for _, part in groups] == [152, 14]

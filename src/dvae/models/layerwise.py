@@ -7,7 +7,7 @@ made of plain facts (is there an edge, how many layers lie between), and each he
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from dvae.models.transformer import plain_linear
 HEADS = 4
 FEED_FORWARD = 2  # times the width
 DEFAULT_LAYERS = 2
-LIKE_SIZE = 0.7  # of the largest graph of a group, that the smallest has at least
+NODE_COST, GROUP_COST = 64, 30_000  # of a node and of a group of graphs, in pairs of nodes; measured on a CPU
 DISTANCES = 8  # classes of how many layers lie between two nodes
 
 
@@ -45,13 +45,26 @@ class LayerwiseSettings(LayersSettings):
 def by_size(batch: DagBatch) -> Iterator[tuple[Tensor, DagBatch]]:
     """Graphs of like size, and which they are: without the padding that the largest graph of a batch asks for."""
     sizes, order = batch.num_nodes.sort(descending=True)
-    listed, start = sizes.tolist(), 0
-    for end in range(1, len(listed) + 1):
-        if end == len(listed) or listed[end] < LIKE_SIZE * listed[start]:
-            index, nodes = order[start:end], listed[start]
-            types, adjacency = batch.types[index, :nodes], batch.adjacency[index, :nodes, :nodes]
-            yield index, DagBatch(types, adjacency, sizes[start:end])
-            start = end
+    for start, end in _groups(sizes.tolist()):
+        index, nodes = order[start:end], int(sizes[start])
+        types, adjacency = batch.types[index, :nodes], batch.adjacency[index, :nodes, :nodes]
+        yield index, DagBatch(types, adjacency, sizes[start:end])
+
+
+def _groups(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Falling sizes cut where padding would cost more than one more group does."""
+    start = padding = 0
+    for place, size in enumerate(sizes):
+        padding += _cost(sizes[start]) - _cost(size)
+        if padding > GROUP_COST:
+            yield start, place
+            start, padding = place, 0
+    if sizes:
+        yield start, len(sizes)
+
+
+def _cost(nodes: int) -> int:
+    return nodes * (nodes + NODE_COST)
 
 
 def fed(batch: DagBatch) -> Tensor:
