@@ -9,9 +9,9 @@ from dash.exceptions import PreventUpdate
 
 from dvae.dag import Label
 from dvae.errors import DvaeError
-from dvae.explorer import cards, graph_view, places
+from dvae.explorer import cards, graph_view, graph_window, places
 from dvae.explorer.conditions import handles
-from dvae.explorer.controls import button, download, drawing, export_menu, menu, pressed
+from dvae.explorer.controls import button, download, export_menu, menu, pressed
 from dvae.explorer.model import PageModel
 from dvae.explorer.space import Space
 
@@ -48,7 +48,7 @@ def panel(space: Space) -> html.Div:
         children=[
             html.Div(head, className="row"),
             html.Div(id="facts", className="facts"),
-            drawing("drawing"),
+            graph_window.framed("drawing"),
             html.Div(edits, className="row edit-row"),
             *_condition_rows(space),
             html.Div(
@@ -58,6 +58,7 @@ def panel(space: Space) -> html.Div:
             html.P(id="text-problem", className="problem", role="alert"),
             html.H3("Nearest known DAGs"),
             html.Div(id="nearest", className="strip"),
+            *graph_window.stores(),
         ],
     )
 
@@ -80,6 +81,7 @@ def connect(app: Dash, model: PageModel) -> None:
     """Everything that chooses, shows, edits or exports the page's DAG."""
     _connect_choices(app, model)
     _connect_edits(app, model)
+    graph_window.connect(app, model)
     space = model.space
 
     @app.callback(
@@ -89,18 +91,19 @@ def connect(app: Dash, model: PageModel) -> None:
         Output("edge-to", "options"), Output("node", "value", allow_duplicate=True),
         Output("edge-from", "value", allow_duplicate=True), Output("edge-to", "value", allow_duplicate=True),
         Output("message", "className", allow_duplicate=True),
-        Input("current", "data"), Input("enforce", "value"), prevent_initial_call="initial_duplicate",
+        Input("current", "data"), Input("enforce", "value"), Input("direction", "data"),
+        prevent_initial_call="initial_duplicate",
     )  # fmt: skip
-    def show(shown: Any, enforce: Any) -> Any:
+    def show(shown: Any, enforce: Any, direction: Any) -> Any:
         finding = model.find(shown, enforce)
         dag = finding.dag
         for name, value in model.slider_values(finding.place).items():
             set_props({"type": "condition", "index": name}, {"value": value})
         nodes = [{"label": f"{node} {label}", "value": node} for node, label in enumerate(dag.types)]
         return (
-            graph_view.elements(dag, model.style, space.task),
+            graph_view.elements(dag, model.style, space.task, direction=graph_window.direction_of(direction)),
             cards.title_of(finding),
-            cards.facts(finding, space.task.can_score),
+            cards.facts(finding, space),
             space.task.format(dag),
             "",
             cards.neighbour_cards(space, finding),
