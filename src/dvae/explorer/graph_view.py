@@ -16,8 +16,21 @@ from typing import Any
 from dvae.dag import Dag, Label
 from dvae.dag.columns import Column
 from dvae.errors import DagError
+from dvae.explorer.places import choice
 from dvae.explorer.walks import Changes, changes
-from dvae.figures import Arrange, DagStyle, Direction, arrangement, column, compact, layered, ring, style_for, to_svg
+from dvae.figures import (
+    DIRECTIONS,
+    Arrange,
+    DagStyle,
+    Direction,
+    arrangement,
+    column,
+    compact,
+    layered,
+    ring,
+    style_for,
+    to_svg,
+)
 from dvae.figures.folding import MANY, fold
 from dvae.figures.layout import Box, Point
 from dvae.figures.scene import Scene, SceneNode, make_scene, value_words
@@ -36,6 +49,13 @@ DIRECTION: Direction = "right"  # of drawings, until the reader chooses another:
 MANY_SMALL = 60  # nodes above which a thumbnail is folded
 ON_THE_LINE = 1.5  # pixels; controls this near to the straight line are left out
 CLEARANCE = 8.0  # pixels between a control point and the nodes of its edge: room for thick borders and the arrow head
+
+
+def direction_of(wanted: object) -> Direction:
+    """The direction that the page names, or the usual one."""
+    if wanted is None:
+        return DIRECTION
+    return "down" if choice(wanted, DIRECTIONS, "the direction") == "down" else "right"
 
 
 def task_style(task: Task) -> DagStyle:

@@ -8,14 +8,23 @@ from typing import Any
 
 from dash import Dash, Input, Output, State, dcc, html
 
-from dvae.dag import Dag
+from dvae.dag import Dag, Difference
 from dvae.errors import DvaeError
-from dvae.explorer import graph_view, places
+from dvae.explorer import graph_view, history
+from dvae.explorer.comparison import difference_from
 from dvae.explorer.controls import button, drawing
 from dvae.explorer.model import PageModel
 from dvae.explorer.places import RequestError
-from dvae.figures import DIRECTIONS, DagStyle, Direction, Scene, fold, make_scene, viewer_script, viewer_style
-from dvae.figures.folding import MANY
+from dvae.figures import (
+    DagStyle,
+    Scene,
+    difference_scene,
+    fold,
+    make_scene,
+    viewer_script,
+    viewer_style,
+)
+from dvae.figures.folding import LIMIT, MANY
 
 MAX_OPENED = 500  # groups of one drawing
 STYLE: list[dict[str, Any]] = [
@@ -37,10 +46,8 @@ def stores() -> list[Any]:
 def framed(name: str) -> html.Div:
     """A drawing with the button that opens it in the whole window."""
     frame = drawing(name, STYLE)
-    opener = button(
-        "Graph view", "open-graph", "Open in the whole window: zoom, find a node, save (G)", "quiet small open-graph"
-    )
-    frame.children = [frame.children, opener]
+    opener = button("Graph view", "open-graph", "Open in the whole window: zoom, find a node, save (G)")
+    frame.children = [frame.children, html.Div([*history.buttons(), opener], className="drawing-tools")]
     return frame
 
 
@@ -50,12 +57,12 @@ def head_parts() -> str:
     return f"<style>\n{viewer_style()}{style}</style>\n<script>\n{viewer_script()}\n{script}</script>\n"
 
 
-def direction_of(wanted: object) -> Direction:
-    """The direction that the page names, or the usual one."""
-    if wanted is None:
-        return graph_view.DIRECTION
-    places.choice(wanted, DIRECTIONS, "the direction")
-    return "down" if wanted == "down" else "right"
+def elements_of(model: PageModel, dag: Dag, found: Difference | None, direction: object) -> list[graph_view.Element]:
+    """The drawing in the tab: the DAG, or how it differs from another."""
+    way = graph_view.direction_of(direction)
+    if found is None:
+        return graph_view.elements(dag, model.style, model.space.task, direction=way)
+    return graph_view.scene_elements(difference_scene(found, model.style, direction=way))
 
 
 def scene_of(dag: Dag, style: DagStyle, wish: object, title: str = "") -> Scene:
@@ -63,8 +70,11 @@ def scene_of(dag: Dag, style: DagStyle, wish: object, title: str = "") -> Scene:
     wish = wish if isinstance(wish, Mapping) else {}
     folded = wish.get("folded")
     is_folded = len(dag) > MANY if folded is None else bool(folded)
-    folding = fold(dag, opened=_opened(wish.get("opened"))) if is_folded else None
-    return make_scene(dag, style, direction=direction_of(wish.get("direction")), folding=folding, title=title)
+    limit = min(LIMIT, max(4, len(dag) // 3))  # who asks for a folding of a small DAG gets one
+    folding = fold(dag, limit, _opened(wish.get("opened"))) if is_folded else None
+    return make_scene(
+        dag, style, direction=graph_view.direction_of(wish.get("direction")), folding=folding, title=title
+    )
 
 
 def connect(app: Dash, model: PageModel) -> None:
@@ -72,10 +82,14 @@ def connect(app: Dash, model: PageModel) -> None:
 
     @app.callback(
         Output("graph-scene", "data"), Input("graph-request", "data"), State("current", "data"),
-        State("enforce", "value"), prevent_initial_call=True,
+        State("enforce", "value"), State("compared", "data"), prevent_initial_call=True,
     )  # fmt: skip
-    def drawn(wish: Any, shown: Any, enforce: Any) -> Any:
+    def drawn(wish: Any, shown: Any, enforce: Any, compared: Any) -> Any:
         try:
+            found = difference_from(model, compared, shown, enforce)
+            if found is not None:
+                way = graph_view.direction_of(wish.get("direction") if isinstance(wish, Mapping) else None)
+                return difference_scene(found, model.style, direction=way).to_mapping()
             return scene_of(model.find(shown, enforce).dag, model.style, wish).to_mapping()
         except DvaeError as error:  # said in the window, which lies over the page's own line for errors
             return {"problem": str(error)}

@@ -40,7 +40,7 @@ def difference_scene(
         values = value_words(after.edge, at[ends]) if ends in at else ()
         edges.append(SceneEdge(*ends, route, 1, kinds[ends], values))
     types = (*map(str, after.types), *(str(before.types[node]) for node in difference.removed_nodes))
-    return Scene(layout.width, layout.height, direction, tuple(nodes), tuple(edges), types, False, title)
+    return Scene(layout.width, layout.height, direction, tuple(nodes), tuple(edges), types, title=title)
 
 
 def draw_difference(

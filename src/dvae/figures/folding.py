@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from dvae.dag.value import Dag, Edge, Label
 from dvae.errors import ConfigError
 
-MANY = 150  # nodes above which a drawing opens folded
+MANY = 80  # nodes above which a drawing opens folded
 LIMIT = 60  # boxes that a folded drawing should have at most
 DEPTH = 14  # groups one after another, so that a drawing fits into a window
 UNEVEN = 0.3  # share of all nodes that one group may hold before whole bands are folded instead

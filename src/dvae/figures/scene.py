@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from typing import Any
 
 from dvae.dag.columns import Column, values_at
 from dvae.dag.value import Dag, Edge, Label
+from dvae.figures.arrows import EdgeLook, arrow
 from dvae.figures.directions import Direction, arrangement
 from dvae.figures.folding import Folding, group_name
 from dvae.figures.layout import Box, Point
@@ -21,6 +23,8 @@ from dvae.figures.style import DagStyle, mixed, text_colour
 FULL_LABEL = 420.0  # pixels up to which a label is shown whole
 PADDING = 22.0  # of a box, left and right of its text together
 GROUP = "#e8edf3"  # boxes of several types
+FOLDABLE = 16  # nodes from which on a drawing can be folded
+MAX_WIDTH = 5.0  # of an edge that stands for many
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +66,22 @@ class Scene:
     edges: tuple[SceneEdge, ...]
     types: tuple[str, ...]
     folded: bool = False
+    foldable: bool = False
     title: str = ""
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain values for `viewer.js`, names kept short: a thousand nodes are sent at once."""
+        style = DagStyle()
         return {
             "width": round(self.width, 1),
             "height": round(self.height, 1),
             "direction": self.direction,
             "folded": self.folded,
+            "foldable": self.foldable,
             "title": self.title,
             "types": list(self.types),
             "nodes": [_plain_node(node) for node in self.nodes],
-            "edges": [_plain_edge(edge) for edge in self.edges],
+            "edges": [_plain_edge(edge, style) for edge in self.edges],
         }
 
 
@@ -108,8 +115,13 @@ def make_scene(
         values = () if single is None else value_words(dag.edge, single)
         edges.append(SceneEdge(source, target, route, count[source, target], values=values))
     types = tuple(map(str, dag.types))
-    is_folded = len(groups) < len(dag)
-    return Scene(layout.width, layout.height, direction, tuple(placed), tuple(edges), types, is_folded, title)
+    folds = len(groups) < len(dag), len(dag) >= FOLDABLE
+    return Scene(layout.width, layout.height, direction, tuple(placed), tuple(edges), types, *folds, title)
+
+
+def edge_width(edge: SceneEdge, width: float) -> float:
+    """How wide an edge is, more where it stands for several or differs from another DAG."""
+    return min(MAX_WIDTH, width * (1 + math.log2(edge.count) / 3)) + (1.0 if edge.kind else 0.0)
 
 
 def node_box(text: str, style: DagStyle) -> Box:
@@ -139,9 +151,9 @@ def _node(dag: Dag, group: tuple[int, ...], names: Sequence[str], style: DagStyl
     if len(group) == 1:
         return make_node(dag, group[0], names[group[0]], style)
     types = [dag.types[node] for node in group]
-    name = group_name(types)
-    label = shortened(name, FULL_LABEL, style.font_size)
-    shares = _shares(types, style)
+    name, shares = group_name(types), _shares(types, style)
+    # The colours tell the types of a group, so that its box can be narrow and many of them fit into a window.
+    label = shortened(name if len(shares) == 1 else f"{len(group):,} nodes", FULL_LABEL, style.font_size)
     fill = shares[0][0] if len(shares) == 1 else GROUP
     return SceneNode(0, 0, node_box(label, replace(style, round=False)), fill, label, name, group, shares=shares)
 
@@ -171,9 +183,16 @@ def _plain_node(node: SceneNode) -> dict[str, Any]:
     return plain | _plain_rest(node.kind, node.values)
 
 
-def _plain_edge(edge: SceneEdge) -> dict[str, Any]:
-    route = [round(number, 1) for point in edge.route for number in point]
-    plain: dict[str, Any] = {"from": edge.source, "to": edge.target, "route": route}
+def _plain_edge(edge: SceneEdge, style: DagStyle) -> dict[str, Any]:
+    drawn = arrow(edge.route, EdgeLook(edge_width(edge, style.edge_width), style.edge), "")
+    assert drawn.head is not None
+    plain: dict[str, Any] = {
+        "from": edge.source,
+        "to": edge.target,
+        "width": round(drawn.width, 2),
+        "route": [round(number, 1) for point in drawn.points for number in point],
+        "head": [round(number, 1) for point in drawn.head for number in point],
+    }
     if edge.count > 1:
         plain["count"] = edge.count
     return plain | _plain_rest(edge.kind, edge.values)

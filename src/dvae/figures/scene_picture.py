@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from dvae.figures.dags import CORNER, MARGIN, TITLE_HEIGHT, TITLE_SIZE
 from dvae.figures.picture import Arrow, Picture, Shape, Text, shortened
 from dvae.figures.picture_file import write_picture
 from dvae.figures.png import png_bytes
-from dvae.figures.scene import Scene, SceneEdge, SceneNode
+from dvae.figures.scene import Scene, SceneEdge, SceneNode, edge_width
 from dvae.figures.style import DagStyle, mixed, text_colour
 from dvae.figures.svg import svg_text
 
@@ -20,7 +19,6 @@ ADDED, REMOVED, CHANGED = "#16a34a", "#d9434f", "#b45309"  # also those of `view
 KINDS = {"added": ADDED, "removed": REMOVED, "changed": CHANGED, "turned": CHANGED}
 STRIP = 5.0  # height of the colours of a group
 STACK = 3.0  # by which the lower sheet of a stack shows
-MAX_WIDTH = 5.0  # of an edge that stands for many
 
 
 def scene_picture(scene: Scene, style: DagStyle) -> Picture:
@@ -40,11 +38,6 @@ def save_scene(path: str | Path, scene: Scene, style: DagStyle) -> Path:
     """Write the picture of a scene to a .svg or .png file; returns its path."""
     picture = scene_picture(scene, style)
     return write_picture(path, svg=lambda: svg_text(picture).encode("utf-8", "replace"), png=lambda: png_bytes(picture))
-
-
-def edge_width(count: int, width: float) -> float:
-    """How wide an edge is that stands for several."""
-    return min(MAX_WIDTH, width * (1 + math.log2(count) / 3))
 
 
 def _shapes(node: SceneNode, top: float, style: DagStyle) -> Iterator[Shape]:
@@ -67,8 +60,7 @@ def _shapes(node: SceneNode, top: float, style: DagStyle) -> Iterator[Shape]:
 
 def _arrow(edge: SceneEdge, scene: Scene, top: float, style: DagStyle) -> Arrow:
     points = tuple((x + MARGIN, y + top) for x, y in edge.route)
-    width = edge_width(edge.count, style.edge_width) + (1.0 if edge.kind else 0.0)
-    look = EdgeLook(width, KINDS.get(edge.kind, style.edge), dashed=edge.kind == "removed")
+    look = EdgeLook(edge_width(edge, style.edge_width), KINDS.get(edge.kind, style.edge), dashed=edge.kind == "removed")
     names = scene.nodes[edge.source].name, scene.nodes[edge.target].name
     note = f"{names[0]} → {names[1]}" + (f": {edge.count:,} edges" if edge.count > 1 else "")
     return arrow(points, look, note)

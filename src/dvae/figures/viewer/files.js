@@ -10,17 +10,13 @@
   const pair = ([x, y]) => `${short(x)},${short(y)}`;
 
   function edgeText(edge, scene, colours) {
-    const r = edge.route, { tip, base, corners } = edge.head, colour = KINDS[edge.kind] || colours.edge;
-    let path = `M${short(r[0])},${short(r[1])}`;
-    for (let k = 2; k + 5 < r.length; k += 6) {
-      const last = k + 7 >= r.length, end = last ? base : [r[k + 4], r[k + 5]];
-      const back = last ? [end[0] - r[k + 4], end[1] - r[k + 5]] : [0, 0];
-      path += `C${pair([r[k], r[k + 1]])} ${pair([r[k + 2] + back[0], r[k + 3] + back[1]])} ${pair(end)}`;
-    }
+    const r = edge.route, colour = KINDS[edge.kind] || colours.edge;
+    let path = `M${pair(r)}`;
+    for (let k = 2; k + 5 < r.length; k += 6) path += `C${pair(r.slice(k))} ${pair(r.slice(k + 2))} ${pair(r.slice(k + 4))}`;
     const dashes = edge.kind === "removed" ? ' stroke-dasharray="6 4"' : "";
     const name = `${scene.nodes[edge.from].name} → ${scene.nodes[edge.to].name}`;
     return `<g class="edge"><title>${escaped(name)}</title><path d="${path}" fill="none" stroke="${colour}" stroke-width="${short(edge.width)}"${dashes}/>`
-      + `<polygon points="${pair(tip)} ${pair(corners[0])} ${pair(corners[1])}" fill="${colour}"/></g>`;
+      + `<polygon points="${edge.head.map(short).join(" ")}" fill="${colour}"/></g>`;
   }
 
   function nodeText(node) {

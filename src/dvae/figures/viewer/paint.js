@@ -3,37 +3,34 @@
   "use strict";
   const KINDS = { added: "#16a34a", removed: "#d9434f", changed: "#b45309", turned: "#b45309" };
   const FONT = "Inter, Roboto, 'Liberation Sans', Helvetica, Arial, sans-serif";
-  const TEXT = 13, HEAD = 8, HEAD_WIDTH = 7.5, CORNER = 8, STACK = 3, STRIP = 5;
-  const READABLE = 5.5, HEADS_FROM = 0.3, FAINT = 0.16, MAX_WIDTH = 5;
+  const TEXT = 13, CORNER = 8, STACK = 3, STRIP = 5;
+  const READABLE = 5.5, HEADS_FROM = 0.3, FAINT = 0.16, MANY = 400, TOGETHER = 250;
 
-  // The tip of an edge, the middle of its head's base, and the two other corners.
-  function headOf(route, scale) {
-    const n = route.length, tip = [route[n - 2], route[n - 1]];
-    let [x, y] = [tip[0] - route[n - 4], tip[1] - route[n - 3]];
-    const length = Math.hypot(x, y) || 1;
-    x /= length; y /= length;
-    const base = [tip[0] - scale * HEAD * x, tip[1] - scale * HEAD * y], half = scale * HEAD_WIDTH / 2;
-    return { tip, base, corners: [[base[0] - half * y, base[1] + half * x], [base[0] + half * y, base[1] - half * x]] };
+  // From far away edges are straight pieces, many of them one path: a path for each takes too long.
+  function coarse(edges) {
+    const found = [];
+    for (let first = 0; first < edges.length; first += TOGETHER) {
+      const path = new Path2D();
+      for (const { route } of edges.slice(first, first + TOGETHER)) {
+        path.moveTo(route[0], route[1]);
+        for (let k = 6; k + 1 < route.length; k += 6) path.lineTo(route[k], route[k + 1]);
+      }
+      found.push(path);
+    }
+    return found;
   }
-
-  const widthOf = edge => Math.min(MAX_WIDTH, 1.6 * (1 + Math.log2(edge.count || 1) / 3)) + (edge.kind ? 1 : 0);
 
   // Curves, heads and frames of all edges, computed once.
   function prepare(scene) {
     for (const edge of scene.edges) {
       const r = edge.route, path = new Path2D();
-      edge.width = widthOf(edge);
-      edge.head = headOf(r, Math.max(1, edge.width / 2.5));
       path.moveTo(r[0], r[1]);
-      for (let k = 2; k + 5 < r.length; k += 6) {
-        const last = k + 7 >= r.length, end = last ? edge.head.base : [r[k + 4], r[k + 5]];
-        const back = last ? [end[0] - r[k + 4], end[1] - r[k + 5]] : [0, 0];
-        path.bezierCurveTo(r[k], r[k + 1], r[k + 2] + back[0], r[k + 3] + back[1], end[0], end[1]);
-      }
+      for (let k = 2; k + 5 < r.length; k += 6) path.bezierCurveTo(...r.slice(k, k + 6));
       edge.path = path;
       const xs = r.filter((_, k) => k % 2 === 0), ys = r.filter((_, k) => k % 2 === 1);
       edge.box = [Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys)];
     }
+    scene.coarse = coarse(scene.edges.filter(edge => !edge.kind));
     scene.above = scene.nodes.map(() => []);
     scene.below = scene.nodes.map(() => []);
     for (const edge of scene.edges) { scene.below[edge.from].push(edge.to); scene.above[edge.to].push(edge.from); }
@@ -76,9 +73,9 @@
     context.setLineDash(edge.kind === "removed" ? [6, 4] : []);
     context.stroke(edge.path);
     if (look.zoom < HEADS_FROM && !look.colour) return;
-    const { tip, corners } = edge.head;
+    const head = edge.head;
     context.beginPath();
-    context.moveTo(...tip); context.lineTo(...corners[0]); context.lineTo(...corners[1]);
+    context.moveTo(head[0], head[1]); context.lineTo(head[2], head[3]); context.lineTo(head[4], head[5]);
     context.fill();
   }
 
@@ -94,9 +91,16 @@
     const faint = (isOn) => { context.globalAlpha = isOn ? 1 : FAINT; };
     const visible = ([x1, y1, x2, y2]) => x2 >= seen[0] && y2 >= seen[1] && x1 <= seen[2] && y1 <= seen[3];
     let drawn = 0;
+    const isFar = zoom < HEADS_FROM && scene.edges.length > MANY;
+    faint(!dims && !marks.hits);
+    if (isFar) {
+      context.strokeStyle = colours.edge;
+      context.lineWidth = 0.7 / zoom;
+      context.setLineDash([]);
+      for (const path of scene.coarse) context.stroke(path);
+    }
     for (const edge of scene.edges) {
-      if (!visible(edge.box) || touches(edge)) continue;
-      faint(!dims && !marks.hits);
+      if ((isFar && !edge.kind) || !visible(edge.box) || touches(edge)) continue;
       paintEdge(context, edge, { zoom, edge: colours.edge });
       drawn += 1;
     }
@@ -115,8 +119,8 @@
       drawn += 1;
     });
     context.globalAlpha = 1;
-    return { detail, drawn };
+    return { detail, drawn, coarse: isFar };
   }
 
-  window.dvaePaint = { prepare, paint, headOf, widthOf, KINDS, FONT, TEXT, CORNER, STACK, STRIP };
+  window.dvaePaint = { prepare, paint, KINDS, FONT, TEXT, CORNER, STACK, STRIP };
 })();

@@ -40,7 +40,7 @@
     dialog.addEventListener("cancel", event => { event.preventDefault(); if (marks.selected !== null) select(null); else close(); });
     find.addEventListener("input", () => search(find.value));
     find.addEventListener("keydown", event => { if (event.key === "Enter") { event.preventDefault(); step(event.shiftKey ? -1 : 1); } });
-    canvas.addEventListener("keydown", keys);
+    dialog.addEventListener("keydown", keys);
     canvas.addEventListener("wheel", event => { event.preventDefault(); zoomBy(Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0016)), spot(event)); }, { passive: false });
     for (const [name, act] of Object.entries({ pointerdown: down, pointermove: move, pointerup: up, pointercancel: up, pointerleave: leave })) canvas.addEventListener(name, act);
     canvas.addEventListener("dblclick", event => { const node = nodeAt(...spot(event)); if (node === null) fit(); else unfold(node); });
@@ -76,6 +76,7 @@
     busy("");
     if (scene.title) parts.title.textContent = scene.title;
     parts.turn.textContent = scene.direction === "right" ? "Left to right" : "Top to bottom";
+    parts.folds.hidden = !ask || !scene.foldable;
     parts.folds.textContent = scene.folded ? "Unfold all" : "Fold";
     const nodes = scene.types.length, edges = scene.edges.reduce((sum, edge) => sum + (edge.count || 1), 0);
     const counted = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
@@ -195,7 +196,8 @@
   }
 
   function keys(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || !scene) return;
+    const isField = event.target.tagName === "INPUT", isPress = event.target.tagName === "BUTTON" && event.key === "Enter";
+    if (isField || isPress || event.ctrlKey || event.metaKey || event.altKey || !scene) return;
     const ways = { ArrowLeft: [PAN, 0], ArrowRight: [-PAN, 0], ArrowUp: [0, PAN], ArrowDown: [0, -PAN] };
     const acts = {
       "+": () => zoomBy(STEP), "=": () => zoomBy(STEP), "-": () => zoomBy(1 / STEP), 0: fit, f: fit,
