@@ -8,7 +8,7 @@ from dash import dcc, html
 
 from dvae.explorer import graph_view
 from dvae.explorer.colours import colour_at, short_number
-from dvae.explorer.space import Finding, Space
+from dvae.explorer.space import CONFIDENCE_DRAWS, Finding, Space
 from dvae.explorer.studies import Scored, Snapshot
 from dvae.explorer.walks import Step
 
@@ -20,19 +20,17 @@ def title_of(finding: Finding) -> str:
     return "Decoded DAG" if finding.origin == "decoded" else "Your DAG"
 
 
-def facts(finding: Finding, space: Space) -> list[html.Div]:
+def facts(finding: Finding, can_score: bool, draws: int = CONFIDENCE_DRAWS) -> list[html.Div]:
     """Score, validity, confidence and novelty of a DAG, and the rule that it breaks."""
     known = finding.same_as
     return [
-        _score(
-            finding.score, finding.rank, finding.valid, "data not available" if space.task.can_score else "never scored"
-        ),
+        _score(finding.score, finding.rank, finding.valid, "data not available" if can_score else "never scored"),
         _validity(finding.valid),
         _fact(
             "Confidence",
             _percent(finding.confidence),
             "of decodings agree",
-            title=f"The share of {space.draws} sampled decodings of this latent that give this DAG",
+            title=f"The share of {draws} sampled decodings of this latent that give this DAG",
         ),
         _fact("Novelty", "new", "not on the map") if known is None else _fact("Novelty", "known", f"number {known:,}"),
         *_reason(finding.broken_rule),
@@ -82,6 +80,7 @@ def grid_cells(space: Space, steps: list[Step]) -> list[html.Button]:
             html.Button(
                 id={"type": "cell", "index": number},
                 className=f"thumb {state}".strip(),
+                title=None if step.valid else f"Not valid: {space.broken_rule(step.dag)}",
                 style={"--heat": colour_at(space.rank_of(step.score)) or "var(--line)"},
                 children=[html.Img(src=graph_view.thumbnail(step.dag, space.task), alt=f"DAG {number} of the grid"),
                           html.Small(text)],

@@ -110,7 +110,7 @@ def connect(app: Dash, model: PageModel) -> None:
                 model, dag, comparison.difference_from(model, compared, shown, enforce), direction
             ),
             cards.title_of(finding),
-            cards.facts(finding, space),
+            cards.facts(finding, space.task.can_score, space.draws),
             space.task.format(dag),
             "",
             cards.neighbour_cards(space, finding),

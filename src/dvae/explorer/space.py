@@ -53,7 +53,7 @@ class Finding:
     dag: Dag
     latent: Tensor  # latent
     valid: bool
-    broken_rule: str | None  # why it is not valid, where the task can tell
+    broken_rule: str | None  # why it is not valid
     confidence: float  # share of sampled decodings of the latent that are this DAG
     score: float | None
     rank: float | None  # share of the known scores that are lower
@@ -190,12 +190,13 @@ class Space:
         """The scores of DAGs: the task's own where it can score, else those that came with the data."""
         return [self._score(dag) for dag in dags]
 
-    def broken_rule(self, dag: Dag) -> str | None:
-        """The rule of the task that an invalid DAG breaks, where the task can name it."""
+    def broken_rule(self, dag: Dag) -> str:
+        """The rule of the task that an invalid DAG breaks, in the words of the command line."""
         try:
-            return self.task.why_invalid(dag)
+            found = self.task.why_invalid(dag)
         except DvaeError:  # a decoding that is no DAG of the task at all
-            return None
+            found = None
+        return found or f"it breaks the rules of {self.task.name}"
 
     def nearest(self, latent: Tensor, count: int = NEAREST, without: int | None = None) -> tuple[Neighbour, ...]:
         """The known DAGs nearest to a latent, each DAG once, the number `without` left out."""
