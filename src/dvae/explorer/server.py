@@ -107,7 +107,10 @@ def is_loopback(host: str) -> bool:
 
 
 def _skeleton() -> str:
-    return (importlib.resources.files("dvae.explorer") / "page.html").read_text(encoding="utf-8")
+    from dvae.explorer.graph_window import head_parts
+
+    text = (importlib.resources.files("dvae.explorer") / "page.html").read_text(encoding="utf-8")
+    return text.replace("</head>", head_parts() + "</head>", 1)
 
 
 def _show_error(error: Exception) -> None:
