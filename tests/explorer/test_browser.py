@@ -226,7 +226,7 @@ def test_a_running_study_is_followed_and_its_best_exported(
     download.value.save_as(path)
     assert [f"{item.score:,.2f}" for item in load_jsonl(path)] == [best]
     page.click(".top-row button >> nth=0")
-    visitor.wait_for_text("#title", "Your DAG")
+    visitor.wait_for_text("#title", "of asia")  # a trial of this study, not "Your DAG"
 
 
 def test_what_is_shown_is_exported(visitor: Visitor, tmp_path: Path) -> None:

@@ -16,10 +16,11 @@ from torch import Tensor
 
 from dvae.dag import Dag, ScoredDag
 from dvae.errors import DagError, DvaeError, TaskError
-from dvae.explorer import edits, graph_view, places, walks
+from dvae.explorer import edits, filters, graph_view, neighbour_map, places, walks
 from dvae.explorer.conditions import Handle, handles
 from dvae.explorer.exports import MAX_DAGS, Export, export
 from dvae.explorer.places import Changed, Given, Known, Place, RequestError
+from dvae.explorer.quantities import NUMBER, SCORE, SPLIT, Mask, Quantities
 from dvae.explorer.space import Finding, Map, Space
 from dvae.explorer.studies import Baseline, Scored, Snapshot, StudyLike, WatchedStudy, baselines
 from dvae.explorer.walks import MAX_SIDE, PATHS, Changes, Step
@@ -76,6 +77,27 @@ class PageModel:
         """The map that the page names."""
         return self.space.plane(places.choice(name, tuple(self.space.map_names), "the map"))
 
+    def plane_if_ready(self, name: object) -> Map | None:
+        """As `plane`, but None while the map is still being made; asking begins the making."""
+        if places.choice(name, tuple(self.space.map_names), "the map") == neighbour_map.NAME:
+            self.space.bent.start()
+            if not self.space.bent.is_done:
+                return None
+        return self.plane(name)
+
+    @cached_property
+    def quantities(self) -> Quantities:
+        """What the known DAGs can be coloured, filtered and sorted by."""
+        known = self.space.known
+        given = {SCORE: known.scores} if len(self.space.sorted_scores) else {}
+        named = {SPLIT: self.space.splits} if self.space.splits else {}
+        labels = self.space.task.vocabulary.labels
+        return Quantities(known.dags, {**given, NUMBER: list(range(len(known)))}, named, labels)
+
+    def shown(self, text: object) -> Mask:
+        """Which known DAGs a filter lets through."""
+        return filters.matches(text, self.quantities)
+
     def find(self, payload: object, enforce: object = None) -> Finding:
         """What there is at a place; a DAG that the model cannot hold is refused in words."""
         try:
@@ -84,14 +106,16 @@ class PageModel:
             raise RequestError(error.problem) from None
 
     def click(self, payload: object, plane: object, anchor: object) -> Place:
-        """The place that a click on the map means."""
+        """The place that a click on the map means; a click that names its map is one on that map."""
         if not isinstance(payload, Mapping):
             raise RequestError("the page sent no click")
         if payload.get("known") is not None:
             return self.place({"known": payload["known"]})
+        if payload.get("trial") is not None:
+            return self.trial(payload.get("study"), payload["trial"])
         x, y = (places.number(payload.get(axis), -MAX_CLICK, MAX_CLICK, "a place on the map") for axis in "xy")
         centre = None if anchor is None else self.space.latent_of(self.place(anchor))
-        return self.space.at(self.plane(plane), x, y, centre)
+        return self.space.at(self.plane(payload.get("plane", plane)), x, y, centre)
 
     def typed(self, text: object) -> Place:
         """The DAG of a text, if the model can hold it."""
@@ -174,9 +198,14 @@ class PageModel:
         """The latents of a study's scored DAGs; those that the model cannot hold are left out."""  # trial latent
         return self._watched(number).latents(self.space)
 
+    def placed_trials(self, number: object) -> tuple[list[int], Tensor]:
+        """The numbers of a study's scored trials that the model can hold, and their latents."""  # trial latent
+        return self._watched(number).placed(self.space)
+
     def trial(self, study: object, number: object) -> Place:
-        """The DAG of a scored trial."""
-        return Given(self.scored_trial(study, number).dag)
+        """The DAG of a scored trial, called after it."""
+        trial = self.scored_trial(study, number)
+        return Given(trial.dag, f"Trial {trial.number:,} of {self.study(study).name}"[: places.MAX_NAME])
 
     def scored_trial(self, study: object, number: object) -> Scored:
         """A trial that has a score."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dash import Dash, Input, Output, State, dcc, html
 
-from dvae.explorer import inspect_tab, map_card, neighbourhood_tab, search_tab, walk_tab
+from dvae.explorer import address, inspect_tab, map_card, map_tools, neighbourhood_tab, search_tab, walk_tab
 from dvae.explorer.controls import aria_label, button, segments
 from dvae.explorer.model import PageModel
 from dvae.explorer.places import Known, to_json
@@ -13,6 +13,10 @@ from dvae.explorer.space import Space
 TABS = ("Inspect", "Walk", "Neighbourhood", "Search")
 REFRESH = 2_000  # milliseconds between two reads of a study
 FRAME = 450  # milliseconds per step of a walk that is played
+STORES = (
+    "anchor", "walk-start", "walk-end", "map-click", "map-hover", "map-drag", "selection", "shown-trials", "wired",
+    "address", "opened", "prepared",
+)  # fmt: skip
 
 
 def layout(model: PageModel) -> html.Div:
@@ -29,16 +33,18 @@ def layout(model: PageModel) -> html.Div:
         className="page",
         children=[
             dcc.Store(id="current", data=to_json(Known(space.best))),
-            *(
-                dcc.Store(id=name)
-                for name in ("anchor", "walk-start", "walk-end", "map-click", "shown-trials", "wired")
-            ),
+            *(dcc.Store(id=name) for name in STORES),
+            dcc.Store(id="shown-plane", data=map_card.first_plane(space).name),
             _header(space),
-            html.Main([map_card.card(space), html.Section(panels, className="card side")], className="board"),
+            html.Main(
+                [map_card.card(model), html.Section(panels, className="card side", **aria_label("Tabs"))],
+                className="board",
+            ),
             html.Div(id="message", className="message", role="alert"),
             dcc.Download(id="download"),
             dcc.Interval(id="clock", interval=REFRESH),
             dcc.Interval(id="player", interval=FRAME, disabled=True),
+            dcc.Interval(id="map-clock", interval=map_tools.ASK_AGAIN, disabled=True),
         ],
     )
 
@@ -50,6 +56,7 @@ def connect(app: Dash, model: PageModel) -> None:
     if model.studies:
         search_tab.connect(app, model)
     _connect_browser(app)
+    address.connect(app, model, TABS)
 
 
 def _header(space: Space) -> html.Header:
@@ -63,6 +70,7 @@ def _header(space: Space) -> html.Header:
     tools = [
         button("Best known", "go-best", "The known DAG with the best score", "quiet", hidden=unscored),
         button("Random", "go-random", "Decode a random latent", "quiet"),
+        button("Copy link", "copy-link", "Copy a link that reopens this view", "quiet"),
         button("◐", "theme", "Light or dark", "quiet icon", **aria_label("Light or dark")),
     ]
     return html.Header(
@@ -70,6 +78,7 @@ def _header(space: Space) -> html.Header:
         children=[
             html.Div([html.Span(className="mark"), html.Span("dvae", className="wordmark")], className="brand"),
             html.Div([html.H1(space.title), html.P(" · ".join(facts), title=space.source)], className="run"),
+            html.Span(id="busy", className="busy", role="status"),
             html.Div(tools, className="tools"),
         ],
     )

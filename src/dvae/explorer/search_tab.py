@@ -67,7 +67,7 @@ def connect(app: Dash, model: PageModel) -> None:
         Output("study-words", "children"), Output("live", "hidden"), Output("study-problem", "children"),
         Output("progress", "figure"), Output("top", "children"), Output("map", "figure", allow_duplicate=True),
         Output("shown-trials", "data"),
-        Input("clock", "n_intervals"), Input("study", "value"), Input("tab", "value"), Input("plane", "value"),
+        Input("clock", "n_intervals"), Input("study", "value"), Input("tab", "value"), Input("shown-plane", "data"),
         State("shown-trials", "data"), ticks, prevent_initial_call=True,
         # A tick while the answer is under way would throw that answer away, and a slow one would never come.
         running=[(Output("clock", "disabled"), True, False)],
@@ -87,13 +87,13 @@ def connect(app: Dash, model: PageModel) -> None:
         now = [number, study.words, study.ended, plane, [len(each.scored) for each in studies.values()]]
         if now == before:
             raise PreventUpdate
-        latents = model.trial_latents(number)
-        numbers = [trial.number for trial in study.scored]
-        best = [numbers.index(each) for each in study.stars] if len(numbers) == len(latents) else []
-        patch["data"][PROPOSALS] = map_marks.proposals_trace(model.plane(plane).project(latents), *best)
+        numbers, latents = model.placed_trials(number)
+        best = [numbers.index(each) for each in study.stars if each in numbers]
+        spots = model.plane(plane).project(latents)
+        patch["data"][PROPOSALS] = map_marks.proposals_trace(spots, *best, numbers=numbers, study=number)
         return (
             study.words,
-            study.ended,
+            not study.is_live,
             study.problem,
             charts.progress_chart({**studies, number: study}, number, () if study.front else model.baselines),
             cards.top_rows(model.space, study, set(_ticked(ticked))),

@@ -93,6 +93,14 @@ class Snapshot:
         return ", ".join([f"{done} scored", *rest])
 
     @property
+    def is_live(self) -> bool:
+        """Whether more can come: a search whose budget is spent is over, even where nobody has said so."""
+        counts = dict(self.counts)
+        open_trials = counts.get("running", 0) + counts.get("waiting", 0)
+        spent = self.budget is not None and sum(counts.values()) - open_trials >= self.budget
+        return not self.ended and (open_trials > 0 or not spent)
+
+    @property
     def stars(self) -> tuple[int, ...]:
         """The numbers of the best trial, or of all on the front."""
         return tuple(trial.number for trial in self.top[:1]) if self.front is None else self.front.front
@@ -223,13 +231,18 @@ class WatchedStudy:
 
     def latents(self, space: Space) -> Tensor:
         """The latents of the scored DAGs; those that the model cannot hold are left out."""  # trial latent
+        return self.placed(space)[1]
+
+    def placed(self, space: Space) -> tuple[list[int], Tensor]:
+        """The numbers of the scored trials whose DAGs the model can hold, and their latents."""  # trial latent
         scored = self.read().scored
         with self._lock:
             new = [trial for trial in scored if trial.number not in self._latents]
             for trial, latent in zip(new, _encoded(space, [trial.dag for trial in new]), strict=True):
                 self._latents[trial.number] = latent
-            found = [latent for trial in scored if (latent := self._latents[trial.number]) is not None]
-        return torch.stack(found) if found else torch.empty(0, space.latent_size)
+            found = {trial.number: latent for trial in scored if (latent := self._latents[trial.number]) is not None}
+        latents = torch.stack(list(found.values())) if found else torch.empty(0, space.latent_size)
+        return list(found), latents
 
 
 def _encoded(space: Space, dags: Sequence[Dag]) -> list[Tensor | None]:

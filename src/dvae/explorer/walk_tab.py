@@ -80,7 +80,7 @@ def connect(app: Dash, model: PageModel) -> None:
         Output("walk-drawing", "elements"), Output("walk-facts", "children"), Output("walk-chart", "figure"),
         Output("walk-chart-frame", "hidden"), Output("map", "figure", allow_duplicate=True),
         Input("step", "value"), Input("walk-start", "data"), Input("walk-end", "data"), Input("path", "value"),
-        Input("enforce", "value"), Input("plane", "value"), Input("tab", "value"), prevent_initial_call=True,
+        Input("enforce", "value"), Input("shown-plane", "data"), Input("tab", "value"), prevent_initial_call=True,
     )  # fmt: skip
     def stand(step: Any, start: Any, end: Any, path: Any, enforce: Any, plane: Any, tab: Any) -> Any:
         patch = Patch()
