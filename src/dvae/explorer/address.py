@@ -12,8 +12,12 @@ from typing import Literal
 
 from dash import Dash, Input, Output
 
+from dvae.explorer.gallery import SOURCES
+from dvae.explorer.gallery_tab import ORDERS
 from dvae.explorer.map_figure import BACKGROUNDS
 from dvae.explorer.model import PageModel
+from dvae.explorer.replay_part import GAP, SCORES
+from dvae.explorer.trials_part import ALL_TRIALS, BEST
 from dvae.explorer.walks import PATHS
 
 Kind = Literal["word", "text", "number", "flag", "named", "place", "json"]
@@ -51,10 +55,17 @@ def keys(model: PageModel, tabs: Sequence[str]) -> list[Key]:
         Key("path", "path", "word", choices=PATHS),
         Key("step", "step", "number", small=True),
         Key("selection", "selection", "json", "data"),
+        Key("gallery", "gallery-source", "word", choices=SOURCES),
+        Key("by", "gallery-sort", "word", small=True),
+        Key("order", "gallery-order", "word", choices=ORDERS, small=True),
     ]
     if model.studies:
         found += [
             Key("study", "study", "named", choices=tuple(model.study_names)),
+            Key("scale", "scale", "word", choices=(SCORES, GAP), small=True),
+            Key("table", "table-kind", "word", choices=(BEST, ALL_TRIALS)),
+            Key("trials", "trial-filter", "text", small=True),
+            Key("sort", "trial-sort", "json", "data", small=True),
         ]
     return found
 

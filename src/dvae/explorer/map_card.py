@@ -19,6 +19,8 @@ OPTIONS: Any = {
     "modeBarButtons": [["select2d", "lasso2d", "pan2d", "zoom2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]],
     "plotGlPixelRatio": 1.5,
 }
+CLICK = "Click a point to see its DAG, or anywhere else to decode that spot."
+DRAG = "Drag A and B to move the ends of the walk."
 SPOKEN = (
     "Map of the latent space: the arrow keys move the decoded spot, with shift in larger steps; "
     "plus and minus zoom, 0 shows all"
@@ -34,7 +36,11 @@ def card(model: PageModel) -> html.Section:
     """The map with its choices above and below it."""
     space = model.space
     plane = first_plane(space)
-    head = [html.H2("Map"), segments("plane", space.map_names, plane.name, "Axes of the map")]
+    head = [
+        html.H2("Map"),
+        segments("plane", space.map_names, plane.name, "Axes of the map"),
+        button("Gallery", "open-gallery", "Show what is selected or filtered as a gallery", "quiet small push"),
+    ]
     frame = [
         dcc.Graph(id="map", figure=_first_figure(space, plane), config=OPTIONS, responsive=True, className="graph"),
         dcc.Tooltip(id="hover-card", direction="right", loading_text="", className="hover-card"),
@@ -46,7 +52,7 @@ def card(model: PageModel) -> html.Section:
         button("Reset", "anchor-reset", hidden=True),
     ]
     foot = [
-        html.P("Click a point to see its DAG, or anywhere else to decode that spot.", className="hint"),
+        html.P(CLICK, id="map-hint", className="hint"),
         html.Div(anchor, className="anchor"),
         dcc.Checklist([{"label": "Only valid DAGs", "value": "enforce"}], [], id="enforce", className="check"),
     ]

@@ -72,7 +72,8 @@ def current_trace(x: float, y: float) -> Trace:
     """Where the page's DAG is: a ring with a dot, visible on any background."""
     colours = ["#ffffff", ACCENT, ACCENT]
     marker = {"size": [22, 19, 6], "symbol": ["circle-open", "circle-open", "circle"], "color": colours, "opacity": 1}
-    return _trace([x] * 3, [y] * 3, marker={**marker, "line": {"width": 2.4, "color": colours}})
+    marker |= {"line": {"width": 2.4, "color": colours}}
+    return _trace([x] * 3, [y] * 3, marker=marker, unselected={"marker": {"opacity": 1}})
 
 
 def _trace(xs: list[float], ys: list[float], *, mode: str = "markers", **look: Any) -> Trace:

@@ -8,7 +8,7 @@ from dash import Dash, Input, Output, Patch, State, ctx, dcc, html, no_update
 
 from dvae.errors import DvaeError
 from dvae.explorer import filters, map_figure, places
-from dvae.explorer.controls import aria_label, button, menu, segments
+from dvae.explorer.controls import aria_label, menu, segments
 from dvae.explorer.model import PageModel
 from dvae.explorer.quantities import NUMBER, SCORE, Mask, Quantity
 from dvae.explorer.space import Map
@@ -38,7 +38,6 @@ def row(model: PageModel) -> html.Div:
         html.Div([html.Span("Background", className="label"), background], className="row"),
         html.Div(box, title=WRITTEN, className="filter-frame"),
         html.Span(id="filter-words", className="label", role="status"),
-        button("Gallery", "open-gallery", "Show what is selected or filtered as a gallery"),
     ]
     return html.Div(parts, className="card-head map-tools", role="group", **aria_label("Colours and filter of the map"))
 

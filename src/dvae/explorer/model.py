@@ -17,6 +17,7 @@ from torch import Tensor
 from dvae.dag import Dag, ScoredDag
 from dvae.errors import DagError, DvaeError, TaskError
 from dvae.explorer import edits, filters, graph_view, neighbour_map, places, walks
+from dvae.explorer.bookmarks import Bookmarks
 from dvae.explorer.conditions import Handle, handles
 from dvae.explorer.exports import MAX_DAGS, Export, export
 from dvae.explorer.places import Changed, Given, Known, Place, RequestError
@@ -24,6 +25,7 @@ from dvae.explorer.quantities import NUMBER, SCORE, SPLIT, Mask, Quantities
 from dvae.explorer.space import Finding, Map, Space
 from dvae.explorer.studies import Baseline, Scored, Snapshot, StudyLike, WatchedStudy, baselines
 from dvae.explorer.walks import MAX_SIDE, PATHS, Changes, Step
+from dvae.studies.study import top_distinct
 
 MAX_CLICK = 1e4  # distance of a click from the origin of the map, in its own units
 WALK_STEPS = 33
@@ -39,12 +41,20 @@ class Walk:
 
 
 class PageModel:
-    """One run and the studies followed beside it."""
+    """One run, the studies followed beside it, and the runs it is compared with."""
 
     def __init__(
-        self, space: Space, studies: Sequence[StudyLike] = (), *, clock: Callable[[], float] = time.monotonic
+        self,
+        space: Space,
+        studies: Sequence[StudyLike] = (),
+        *,
+        bookmarks: Bookmarks | None = None,
+        others: Sequence[PageModel] = (),
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.space = space
+        self.bookmarks = bookmarks or Bookmarks()
+        self.others = tuple(others)  # runs to compare with
         self.style = graph_view.task_style(space.task)
         self.studies = tuple(WatchedStudy(study, clock) for study in studies)
         self._walk = lru_cache(maxsize=32)(self._walk_between)
@@ -119,7 +129,7 @@ class PageModel:
 
     def typed(self, text: object) -> Place:
         """The DAG of a text, if the model can hold it."""
-        return self._held(places.from_text(text, self.space.task))
+        return self.held(places.from_text(text, self.space.task))
 
     def retyped(self, current: object, node: object, label: object, enforce: object = None) -> Place | None:
         """The page's DAG with another type of a node; None where it has that type already."""
@@ -129,7 +139,7 @@ class PageModel:
             raise RequestError("a type is a word or a number")
         if dag.types[number] == label:
             return None
-        return self._held(Given(edits.retype(dag, number, label, self.space.task)))
+        return self.held(Given(edits.retype(dag, number, label, self.space.task)))
 
     def with_condition(self, current: object, name: object, value: object) -> Place:
         """What the page's DAG would be with another value of a property; conditions asked before stay."""
@@ -160,7 +170,7 @@ class PageModel:
         last = len(dag) - 1
         ends = [places.whole_number(end, 0, last, "the number of a node") for end in (source, target)]
         try:
-            return self._held(Given(edits.toggle_edge(dag, *ends)))
+            return self.held(Given(edits.toggle_edge(dag, *ends)))
         except DagError as error:
             raise RequestError(f"this edge cannot be added: {error}") from None
 
@@ -193,6 +203,18 @@ class PageModel:
             except DvaeError:
                 continue  # it says why when it is chosen
         return found
+
+    def comparable_studies(self, number: object) -> dict[int, Snapshot]:
+        """The chosen study and those whose scores mean the same, by their numbers."""
+        chosen = self.study(number)
+        found = {key: each for key, each in self.readable_studies().items() if each.is_comparable(chosen)}
+        return {**found, places.whole_number(number, 0, len(self.studies) - 1, "the number of a study"): chosen}
+
+    def best_until(self, number: object, numbers: Sequence[int]) -> tuple[int, ...]:
+        """The best of a study's first trials, as its number."""
+        study, wanted = self.study(number), set(numbers)
+        first = [trial for trial in study.scored if trial.number in wanted]
+        return tuple(trial.number for trial in top_distinct(first, 1, study.higher_is_better))
 
     def trial_latents(self, number: object) -> Tensor:
         """The latents of a study's scored DAGs; those that the model cannot hold are left out."""  # trial latent
@@ -234,7 +256,7 @@ class PageModel:
         x, y = plane.project(latent[None])[0].tolist()
         return (x, y) if math.isfinite(x) and math.isfinite(y) else (0.0, 0.0)
 
-    def _held(self, place: Given) -> Place:
+    def held(self, place: Given) -> Place:
         """The place, once it is known that the model can hold its DAG."""
         self.find(places.to_json(place))
         return place

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -62,11 +62,19 @@ class Quantities:
         labels: Sequence[Label] = (),
     ) -> None:
         self.dags, self._given, self._named = dags, dict(given), dict(named or {})
-        present = {label for dag in dags for label in dag.types}
-        self.labels = [label for label in labels if label in present] or sorted(present, key=str)
-        self._properties = list(dict.fromkeys(name for dag in dags for name in dag.properties))
+        self._order = tuple(labels)
         self.get = lru_cache(maxsize=64)(self._get)
         self.has_edge = lru_cache(maxsize=32)(self._has_edge)
+
+    @cached_property
+    def labels(self) -> list[Label]:
+        """The types of nodes that these DAGs have."""
+        present = {label for dag in self.dags for label in dag.types}
+        return [label for label in self._order if label in present] or sorted(present, key=str)
+
+    @cached_property
+    def _properties(self) -> list[str]:
+        return list(dict.fromkeys(name for dag in self.dags for name in dag.properties))
 
     @property
     def names(self) -> list[str]:

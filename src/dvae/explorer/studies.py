@@ -66,6 +66,18 @@ class Scored:
 
 
 @dataclass(frozen=True)
+class Tried:
+    """Any trial, whatever became of it; `values` are those that its score gave by name."""
+
+    number: int
+    dag: Dag
+    state: str
+    score: float | None
+    error: str | None
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """What a study holds at one moment. `mean` is that of the last `MEAN_OVER` scores."""
 
@@ -81,6 +93,7 @@ class Snapshot:
     top: tuple[Scored, ...]  # the best distinct DAGs, best first
     failures: tuple[tuple[str, int], ...] = ()  # reasons, and how many trials failed for each
     front: FrontView | None = None  # of a study with objectives; its DAGs then come first in `top`
+    trials: tuple[Tried, ...] = ()  # all of them, by number
 
     @property
     def words(self) -> str:
@@ -165,6 +178,9 @@ def snapshot(study: StudyLike) -> Snapshot:
         top=tuple(top_distinct(scored, TOP, higher) if front is None else _front_first(scored, front)),
         failures=tuple(failures.most_common()),
         front=front,
+        trials=tuple(
+            Tried(trial.number, trial.dag, trial.state, trial.score, trial.error, values_of(trial)) for trial in trials
+        ),
     )
 
 

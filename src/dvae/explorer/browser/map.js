@@ -23,8 +23,10 @@
   }
   document.addEventListener("DOMContentLoaded", watch);
 
-  function spot(event) {  // a place of the page, in units of the map and in pixels of its frame
-    const graph = map(), box = graph.getBoundingClientRect(), { xaxis, yaxis } = graph._fullLayout;
+  // The map under the pointer: the page's own, or that of another run.
+  const over = event => (event.target.closest && event.target.closest(".map-frame .nsewdrag") ? event.target.closest(".js-plotly-plot") : null);
+  function spot(event, graph = map()) {  // a place of the page, in units of the map and in pixels of its frame
+    const box = graph.getBoundingClientRect(), { xaxis, yaxis } = graph._fullLayout;
     const left = event.clientX - box.left, top = event.clientY - box.top;
     return { graph, xaxis, yaxis, left, top, x: xaxis.p2d(left - xaxis._offset), y: yaxis.p2d(top - yaxis._offset) };
   }
@@ -53,9 +55,12 @@
     return { known: points.customdata ? points.customdata[point] : point, trace: traces.points, place: point };
   }
 
-  const send = (at, what) => store("map-click", {
-    x: at.x, y: at.y, plane: meta(at.graph).plane, known: what.known ?? null, trial: what.trial ?? null,
-    study: what.study ?? null, count: ++count });
+  const send = (at, what) => {
+    const click = { x: at.x, y: at.y, plane: meta(at.graph).plane, known: what.known ?? null, count: ++count };
+    const { run } = at.graph.closest(".map-frame").dataset;
+    if (run !== undefined) store("run-click", { ...click, run: Number(run) });
+    else store("map-click", { ...click, trial: what.trial ?? null, study: what.study ?? null });
+  };
 
   // The card of what is under the pointer.
   function hover(event) {
@@ -111,9 +116,9 @@
       leave();
       return drag(event);
     }
-    const inside = event.button === 0 && event.target.closest && event.target.closest("#map .nsewdrag");
-    const choosing = inside && ["select", "lasso"].includes(map()._fullLayout.dragmode);
-    pressed = inside && !choosing ? { x: event.clientX, y: event.clientY } : null;
+    const graph = event.button === 0 ? over(event) : null;
+    const choosing = graph && ["select", "lasso"].includes(graph._fullLayout.dragmode);
+    pressed = graph && !choosing ? { x: event.clientX, y: event.clientY, graph } : null;
   }, true);
   document.addEventListener("pointerup", event => {
     if (dragged) {
@@ -125,9 +130,9 @@
     }
     if (!pressed) return;
     const near = Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) < CLICK_TRAVEL * (touch ? 3 : 1);
+    const at = spot(event, pressed.graph);
     pressed = null;
     if (!near) return;
-    const at = spot(event);
     send(at, hit(at));
   }, true);
   document.addEventListener("pointercancel", () => {
@@ -136,16 +141,34 @@
   }, true);
 
   // A box or a lasso goes to the server as its corners: it knows what lies inside.
-  function selected(event) {
-    if (!event || !(event.range || event.lassoPoints)) return;
-    const plane = meta(map()).plane;
+  const short = value => Number(value.toPrecision(5));
+  function corners(event) {
     if (event.range) {
       const [x0, x1] = event.range.x, [y0, y1] = event.range.y;
-      return store("selection", { plane, corners: [[x0, y0], [x1, y0], [x1, y1], [x0, y1]] });
+      return [[x0, y0], [x1, y0], [x1, y1], [x0, y1]];
     }
-    const { x, y } = event.lassoPoints, step = Math.ceil(x.length / 400);
-    store("selection", { plane, corners: x.map((value, place) => [value, y[place]]).filter((_, place) => place % step === 0) });
+    const { x, y } = event.lassoPoints, step = Math.ceil(x.length / 60);
+    return x.map((value, place) => [value, y[place]]).filter((_, place) => place % step === 0);
   }
+  function selected(event) {
+    if (!event || !(event.range || event.lassoPoints)) return;
+    const found = corners(event).map(corner => corner.map(short));
+    if (found.length < 3) return;
+    store("selection", { plane: meta(map()).plane, corners: found });
+    dash_clientside.set_props("gallery-source", { value: "selected" });
+    dash_clientside.set_props("tab", { value: "Gallery" });
+  }
+
+  // The frame of a film that is shown is marked, and moved into view within its strip.
+  window.explorerFilm = step => {
+    const strip = document.getElementById("film");
+    for (const frame of strip.querySelectorAll(".thumb")) {
+      const here = step >= Number(frame.dataset.first) && step <= Number(frame.dataset.last);
+      frame.classList.toggle("on", here);
+      if (here) strip.scrollLeft = frame.offsetLeft - strip.offsetLeft - (strip.clientWidth - frame.offsetWidth) / 2;
+    }
+    return dash_clientside.no_update;
+  };
 
   const WAYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
   document.addEventListener("keydown", event => {
