@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from dvae import __version__, logs
 from dvae.cli import (
     bn,
+    compare,
     data,
     decode,
     demo,
@@ -27,6 +28,7 @@ from dvae.cli import (
     predictivity,
     report,
     reproduce,
+    runs,
     sample,
     score,
     search,
@@ -112,6 +114,8 @@ app.command("import-checkpoint", rich_help_panel=WORK)(import_checkpoint.import_
 app.command("explore", rich_help_panel=LOOK)(explore.explore)
 app.command("reproduce", rich_help_panel=WORK)(reproduce.reproduce)
 app.command("report", rich_help_panel=LOOK)(report.report)
+app.command("runs", rich_help_panel=LOOK)(runs.runs)
+app.command("compare", rich_help_panel=LOOK)(compare.compare)
 app.add_typer(nas.app, rich_help_panel=WORK)
 app.add_typer(bn.app, rich_help_panel=WORK)
 app.command("data", rich_help_panel=LOOK)(data.data)
