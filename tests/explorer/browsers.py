@@ -80,6 +80,10 @@ class Visitor:
         self.page.on("request", lambda request: self.requested.append(request.url))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("console", lambda line: self.complaints.append(line.text) if _is_complaint(line) else None)
+        self.open(address)
+
+    def open(self, address: str) -> None:
+        """Opens a page and waits until it is there."""
         self.page.goto(address)
         self.page.wait_for_function("document.documentElement.dataset.ready === 'yes'")
         self.page.wait_for_selector("#facts .fact", state="attached")  # an address may open another tab
@@ -100,15 +104,15 @@ class Visitor:
         self.page.click(f"#{dropdown}")
         self.page.click(f".dash-dropdown-content label:has-text('{option}')")
 
-    def spot(self, x: float, y: float) -> tuple[float, float]:
-        """Where on the page a place of the map is, given in the map's own units."""
+    def spot(self, x: float, y: float, chart: str = "#map") -> tuple[float, float]:
+        """Where on the page a place of the map, or of another chart, is, given in its own units."""
         left, top = self.page.evaluate(
-            """([x, y]) => {
-                const graph = document.querySelector("#map .js-plotly-plot"), box = graph.getBoundingClientRect();
+            """([x, y, chart]) => {
+                const graph = document.querySelector(`${chart} .js-plotly-plot`), box = graph.getBoundingClientRect();
                 const { xaxis, yaxis } = graph._fullLayout;
                 return [box.left + xaxis._offset + xaxis.d2p(x), box.top + yaxis._offset + yaxis.d2p(y)];
             }""",
-            [x, y],
+            [x, y, chart],
         )
         return left, top
 

@@ -190,6 +190,14 @@ def test_a_walk_goes_from_one_dag_to_another(visitor: Visitor, asia: Space) -> N
     visitor.wait_for_text("#walk-facts", f"{turns[0] + 1} / 33")
     marked = [part for part in visitor.elements("walk-drawing") if {"added", "removed"} & set(part["classes"].split())]
     assert len(marked) > 0
+    walk = model.walk(start, {"known": end}, "circle")
+    step, score = next((n, s.score) for n, s in enumerate(walk.steps, 1) if s.score is not None and n != turns[0] + 1)
+    page.locator("#walk-chart").scroll_into_view_if_needed()
+    spot = visitor.spot(step, score, "#walk-chart")
+    page.mouse.move(*spot)
+    page.wait_for_timeout(150)  # for plotly to say what is under the pointer
+    page.mouse.click(*spot)
+    visitor.wait_for_text("#walk-facts", f"{step} / 33")
     page.click("#walk-inspect")
     visitor.wait_for_text("#title", "Decoded DAG")
 

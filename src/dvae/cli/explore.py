@@ -48,7 +48,7 @@ def explore(
     on all their maps. Try: dvae explore runs/asia
     """
     from dvae import explorer
-    from dvae.runs import Run
+    from dvae.runs import Run, compare
     from dvae.studies.storage import has_studies
 
     first, *more = runs
@@ -59,8 +59,10 @@ def explore(
     studies = [found for address in study or own for found in explorer.open_studies(address)]
     space, source = space_of(opened, points, device)
     others = [explorer.PageModel(space_of(Run.open(each), points, device)[0]) for each in more]
+    comparison = compare(runs) if more else None
     bookmarks = explorer.Bookmarks(first / explorer.BOOKMARKS_FILE)
-    app = explorer.make_app(explorer.PageModel(space, studies, bookmarks=bookmarks, others=others), host=host)
+    model = explorer.PageModel(space, studies, bookmarks=bookmarks, others=others, comparison=comparison)
+    app = explorer.make_app(model, host=host)
     serving.serve(app, host, port, browser, f"{len(space.known):,} DAGs ({source})")
 
 

@@ -15,6 +15,7 @@ from dash import Dash, Input, Output
 from dvae.explorer.gallery import SOURCES
 from dvae.explorer.gallery_tab import ORDERS
 from dvae.explorer.map_figure import BACKGROUNDS
+from dvae.explorer.map_tools import colour_names
 from dvae.explorer.model import PageModel
 from dvae.explorer.replay_part import GAP, SCORES
 from dvae.explorer.trials_part import ALL_TRIALS, BEST
@@ -46,7 +47,7 @@ def keys(model: PageModel, tabs: Sequence[str]) -> list[Key]:
         Key("dag", "current", "place", "data"),
         Key("map", "plane", "word", choices=tuple(model.space.map_names)),
         Key("background", "background", "word", choices=BACKGROUNDS, small=True),
-        Key("colour", "colour", "word", small=True),
+        Key("colour", "colour", "word", choices=tuple(colour_names(model)), small=True),
         Key("filter", "filter", "text", small=True),
         Key("valid", "enforce", "flag", flag="enforce"),
         Key("anchor", "anchor", "place", "data"),

@@ -46,7 +46,8 @@ def panel(model: PageModel) -> html.Div:
         children=[
             html.Div(choices, className="row"),
             html.Div(order, className="row"),
-            html.Div(id="gallery-compared", className="compared", hidden=True),
+            html.Div(id="gallery-compared", className="compared", hidden=True, tabIndex=0, role="group",
+                     **aria_label("DAGs side by side")),
             html.Div([html.Div(id="gallery-cards", className="gallery"), button("Show more", "gallery-more")],
                      className="gallery-frame", tabIndex=0, role="group", **aria_label("Gallery")),
             dcc.Store(id="picked", data=[]),

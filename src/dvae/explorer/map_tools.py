@@ -23,15 +23,15 @@ WRITTEN = (
 
 def row(model: PageModel) -> html.Div:
     """The choices of colour and filter."""
-    names = [name for name in model.quantities.useful if name != NUMBER]
-    options = [{"label": name, "value": name} for name in [*names, PLAIN]]
+    names = colour_names(model)
+    options = [{"label": name, "value": name} for name in names]
     box = dcc.Input(
         id="filter", type="text", debounce=0.4, placeholder=f"Filter, e.g. {_example(model)}", className="filter",
         maxLength=filters.MAX_TEXT, autoComplete="off", spellCheck=False,
     )  # fmt: skip
     scored = len(model.space.sorted_scores) > 1
     backgrounds = [kind for kind in map_figure.BACKGROUNDS if scored or kind != "score"]
-    colour = menu("colour", "colour", options=options, value=names[0] if names else PLAIN)
+    colour = menu("colour", "colour", options=options, value=names[0])
     background = segments("background", backgrounds, "density", "Background of the map")
     parts = [
         html.Div([html.Span("Colour", className="label"), colour], className="row"),
@@ -40,6 +40,11 @@ def row(model: PageModel) -> html.Div:
         html.Span(id="filter-words", className="label", role="status"),
     ]
     return html.Div(parts, className="card-head map-tools", role="group", **aria_label("Colours and filter of the map"))
+
+
+def colour_names(model: PageModel) -> list[str]:
+    """What the points can be coloured by."""
+    return [*(name for name in model.quantities.useful if name != NUMBER), PLAIN]
 
 
 def _example(model: PageModel) -> str:

@@ -25,6 +25,7 @@ from dvae.explorer.quantities import NUMBER, SCORE, SPLIT, Mask, Quantities
 from dvae.explorer.space import Finding, Map, Space
 from dvae.explorer.studies import Baseline, Scored, Snapshot, StudyLike, WatchedStudy, baselines
 from dvae.explorer.walks import MAX_SIDE, PATHS, Changes, Step
+from dvae.runs import Comparison
 from dvae.studies.study import top_distinct
 
 MAX_CLICK = 1e4  # distance of a click from the origin of the map, in its own units
@@ -50,11 +51,12 @@ class PageModel:
         *,
         bookmarks: Bookmarks | None = None,
         others: Sequence[PageModel] = (),
+        comparison: Comparison | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.space = space
         self.bookmarks = bookmarks or Bookmarks()
-        self.others = tuple(others)  # runs to compare with
+        self.others, self.comparison = tuple(others), comparison  # runs to compare with, and all their numbers
         self.style = graph_view.task_style(space.task)
         self.studies = tuple(WatchedStudy(study, clock) for study in studies)
         self._walk = lru_cache(maxsize=32)(self._walk_between)

@@ -17,6 +17,7 @@ Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 SCORE, NODES, EDGES, SPLIT, NUMBER = "score", "nodes", "edges", "split", "number"
+SAMPLE = 500  # DAGs that tell whether a type is worth counting
 MAX_TYPES = 60  # that a list of quantities names; any can be written
 
 
@@ -86,7 +87,8 @@ class Quantities:
     @property
     def useful(self) -> list[str]:
         """Those that tell DAGs apart."""
-        return [name for name in self.names if self.get(name).varies]
+        few = Quantities(self.dags[:SAMPLE], {}, labels=self.labels)  # types are many, and counted one by one
+        return [name for name in self.names if (few if name.startswith("count(") else self).get(name).varies]
 
     def _get(self, name: str) -> Quantity:
         """The quantity called `name`."""

@@ -14,6 +14,7 @@ from dvae.explorer.map_card import first_plane
 from dvae.explorer.model import PageModel
 from dvae.explorer.places import Given, Place
 from dvae.explorer.space import Finding
+from dvae.runs import Comparison
 
 OPTIONS: Any = {"displayModeBar": False, "scrollZoom": True, "plotGlPixelRatio": 1.5}
 
@@ -27,9 +28,32 @@ def panel(model: PageModel) -> html.Div:
         hidden=True,
         children=[
             html.P(hint, className="hint"),
-            html.Div(id="runs-table", className="compared"),
+            html.Div(
+                id="runs-table", className="compared", tabIndex=0, role="group", **aria_label("This DAG in all runs")
+            ),
             html.Div([_card(number, other) for number, other in enumerate(model.others)], className="run-cards"),
+            *([] if model.comparison is None else [_numbers(model.comparison)]),
         ],
+    )
+
+
+def _numbers(comparison: Comparison) -> html.Details:
+    """Settings and measurements of all runs, as `dvae compare` prints them; the clearly best is bold."""
+    head = html.Tr([html.Th("", scope="col"), *(html.Th(name, scope="col") for name in comparison.names)])
+    rows = [
+        html.Tr(
+            [html.Th(row.name, scope="row"), *(html.Td("" if value is None else str(value)) for value in row.values)]
+        )
+        for row in (*comparison.data, *comparison.settings)
+    ]
+    for row in comparison.numbers:
+        words = [row.words(place) for place in range(len(row.numbers))]
+        cells = [html.Td(html.Strong(text) if place == row.best else text) for place, text in enumerate(words)]
+        rows.append(html.Tr([html.Th(row.name, scope="row"), *cells]))
+    notes = [html.P(f"{note[:1].upper()}{note[1:]}.", className="hint") for note in comparison.notes]
+    table = html.Table([html.Thead(head), html.Tbody(rows)])
+    return html.Details(
+        [html.Summary("Settings and numbers side by side"), table, *notes], className="numbers compared"
     )
 
 

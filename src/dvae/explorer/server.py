@@ -22,7 +22,7 @@ PATIENCE = 20.0  # seconds that a request waits
 SILENCE = 10.0  # seconds that a client may send nothing
 BODY_SECONDS = 20.0  # in which a request must be here as a whole
 STYLES = ("tools.css",)
-SCRIPTS = ("requests.js", "map.js", "address.js")
+SCRIPTS = ("requests.js", "map.js", "address.js", "names.js")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # The page may load from where it came from, and from nowhere else.
 POLICY = (
