@@ -9,7 +9,7 @@ import pytest
 
 from dvae.explorer import PageModel
 
-from .accessibility import faults
+from .axe import faults
 from .browsers import Visitor, opened, served
 from .conftest import space_of
 from .test_browser import OVERLAPS
