@@ -18,6 +18,7 @@ from dvae.dag import Dag, DagBatch, DagSet
 from dvae.dag.schema import PropertyRange
 from dvae.errors import ConfigError, DvaeError
 from dvae.explorer import neighbour_map
+from dvae.explorer.making import Made
 from dvae.explorer.maps import FlatMap, flat_maps
 from dvae.explorer.neighbour_map import NeighbourMap
 from dvae.explorer.places import Changed, Given, Known, Latent, Place, RequestError
@@ -64,24 +65,37 @@ class Finding:
 class Space:
     """The latent space of `vae`, seen through `known` DAGs."""
 
-    def __init__(self, vae: VAE, known: DagSet, latents: Tensor, title: str, source: str = "") -> None:
+    def __init__(
+        self,
+        vae: VAE,
+        known: DagSet,
+        latents: Tensor,
+        title: str,
+        source: str = "",
+        splits: Sequence[str] = (),
+    ) -> None:
         if not len(known) == len(latents) > 0:
             raise ConfigError("a map needs at least one DAG, and one latent for each")
+        if splits and len(splits) != len(known):
+            raise ConfigError(f"{len(known)} DAGs have {len(splits)} names of parts; give one for each, or none")
         self.vae, self.task, self.known = vae.eval(), vae.task, known
         self.latents = latents.float().cpu()
         self.title = title
         self.source = source  # where the known DAGs come from, in words
+        self.splits = tuple(splits)  # the part of the data that each known DAG belongs to; empty where there are none
+        self.bent = Made(lambda: NeighbourMap.of(self.latents))
         self.find = lru_cache(maxsize=REMEMBERED)(self._find)
 
     @classmethod
-    def of(cls, vae: VAE, known: DagSet, title: str, source: str = "") -> Space:
+    def of(cls, vae: VAE, known: DagSet, title: str, source: str = "", splits: Sequence[str] = ()) -> Space:
         """Encodes the DAGs, with a bar where that takes long."""
         starts = range(0, len(known), ENCODED_AT_ONCE)
         parts = [
             vae.encode(known.dags[start : start + ENCODED_AT_ONCE]).mean.cpu()
             for start in track(starts, "Encoding the map", unit="thousand DAGs")
         ]
-        return cls(vae, known, torch.cat(parts) if parts else torch.empty(0, vae.config.latent), title, source)
+        latents = torch.cat(parts) if parts else torch.empty(0, vae.config.latent)
+        return cls(vae, known, latents, title, source, splits)
 
     @cached_property
     def planes(self) -> tuple[FlatMap, ...]:
@@ -94,10 +108,10 @@ class Space:
         bent = [neighbour_map.NAME] if len(self.known) >= neighbour_map.MIN_DAGS and neighbour_map.is_possible() else []
         return [plane.name for plane in self.planes] + bent
 
-    @cached_property
+    @property
     def neighbour_map(self) -> NeighbourMap:
-        """Made when it is first looked at: that takes some seconds."""
-        return NeighbourMap.of(self.latents)
+        """The map that bends; whoever asks for it first waits some seconds."""
+        return self.bent.get()
 
     @cached_property
     def sorted_scores(self) -> Tensor:
