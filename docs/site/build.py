@@ -117,7 +117,9 @@ class Stage:
         order = {name: place for place, name in enumerate(names)}
         self.places["docs/rooms.svg"] = "rooms.svg"
         save_dags(self.folder / "rooms.svg", Dag(names, [(order[one], order[other]) for one, other in arrows]))
-        return "![Which room is used by which](rooms.svg)"
+        return "![The rooms; an arrow leads from each to those that use it](rooms.svg)\n\n" + (
+            "*Here an arrow leads from a room to those that use it.*"
+        )
 
 
 def contents(names: Sequence[str], caption: str | None = None) -> str:
