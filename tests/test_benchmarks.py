@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import runpy
 import sys
 from pathlib import Path
@@ -77,3 +78,21 @@ def test_expressions_by_the_published_protocol(
     assert found["ours"]["edits"]["seeds"] == 1
     for row in found["rows"]:
         assert row["best"]["6"] == pytest.approx(task.log_errors([task.parse(row["expression"])])[0])
+
+
+def test_large_dags_of_three_sets_by_one_command(run_script: Any, tmp_path: Path) -> None:
+    folder = Path(os.environ.get("DVAE_DATA", FOLDER.parents[1] / "shared" / "data")) / "dags"
+    if not (folder / "tpu_tile_val_test.npz").is_file():
+        pytest.skip(f"{folder} has no data sets of large DAGs")
+    options = ("--preset", "tiny", "--seconds", 30, "--epochs", 1, "--test-limit", 8, "--device", "cpu")
+    found = run_script(
+        "large.py", *options, "--models", "layerwise", "--work", tmp_path / "work", "--out", tmp_path / "out"
+    )
+    assert set(found) == {"hls-layerwise", "na_edge-layerwise", "tpu-layerwise"}
+    kept = json.loads((tmp_path / "out" / "tpu-layerwise.json").read_text())
+    assert kept["generation"]["property"] == "runtime"
+    assert kept["training"]["epochs"] == 1
+    again = run_script(
+        "large.py", *options, "--models", "layerwise", "--work", tmp_path / "work", "--out", tmp_path / "out"
+    )
+    assert again == found

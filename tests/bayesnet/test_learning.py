@@ -24,8 +24,9 @@ from dvae.bayesnet import (
     learn,
     structural_hamming_distance,
 )
-from dvae.bayesnet.counting import bits
+from dvae.bayesnet.counting import JointCounts, bits
 from dvae.bayesnet.knowledge import adjacency_of, parents_of, parse_edge
+from dvae.bayesnet.local_search import Climb, Gains
 from dvae.bayesnet.memetic import Elites, class_walk, thinned
 from dvae.bayesnet.missing import drawn_from_columns
 from dvae.bayesnet.tables import embedded_asia
@@ -295,3 +296,29 @@ def test_gains_are_kept() -> None:
     HillClimbing().run(search)
     assert search.gains.evaluations == before
     assert sum(1 for _ in bits(search.best[0])) <= 5
+
+
+@pytest.mark.parametrize("known", [Knowledge(), Knowledge(max_parents=2), Knowledge(forbidden=(("v0", "v1"),))])
+def test_the_best_move_is_the_first_of_the_best_of_all_moves(known: Knowledge) -> None:
+    data = table(size=9, rows=500)
+    gains = Gains(families(data), known.constraints(data.names))
+    climb = Climb(gains, [0] * 9)
+    generator = np.random.default_rng(0)
+    for _ in range(60):
+        every = climb.move_gains()
+        best, gain = climb.best_move()
+        assert (best, gain) == (int(every.argmax()), every.max())
+        climb.move(int(generator.choice(np.flatnonzero(every > -np.inf))) if generator.random() < 0.7 else best)
+
+
+def test_counts_of_a_family_and_of_its_parents_are_those_of_each_alone() -> None:
+    rows, weights = table(size=6, rows=3000).discrete_data.grouped
+    for columns, weight in ((rows.T, weights), (rows.T, None)):
+        joint = JointCounts([np.ascontiguousarray(column) for column in columns], [3] * 6, weight)
+        for variable, parents in ((0, 0), (2, 0b1011), (5, 0b11111)):
+            for family, above in joint.extended_family(variable, parents):
+                for mask, found in ((parents | 1 << variable, family), (parents, above)):
+                    for place, first in zip(found.places, found.firsts, strict=True):
+                        if not mask >> place & 1:
+                            counts = found.counts[:, first : first + 3].ravel()
+                            assert sorted(counts[counts > 0]) == sorted(joint.counts(mask | 1 << int(place)))

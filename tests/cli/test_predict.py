@@ -151,7 +151,7 @@ def test_latents_tell_scores_and_properties_of_training_dags(call: Call, circuit
 def test_unknown_properties_are_named(refused: Refused, circuits: Path, tmp_path: Path) -> None:
     words = ("train", "--task", f"file:{circuits}", "--run", tmp_path / "none", "--preset", "paper", *TINY)
     assert "one of score, gain, ports, noise" in refused(*words, "--with-properties", "colour")
-    assert "names properties" in refused(*words, "--with-properties", "gain,,noise")
+    assert "give names of properties" in refused(*words, "--with-properties", "gain,,noise")
 
 
 def test_nothing_to_predict_is_said(trained: Path) -> None:

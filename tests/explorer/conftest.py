@@ -52,7 +52,21 @@ def pipelines() -> Space:
     return Space.of(vae, DagSet(tuple(dags), tuple(scores)), "pipelines")
 
 
-@pytest.fixture(params=["asia", "enas", "pipelines"])
+@pytest.fixture(scope="session")
+def long_pipelines() -> Space:
+    """DAGs of 20 to 40 nodes, written layer by layer."""
+    chance = random.Random(6)
+    dags = []
+    for _ in range(20):
+        count = chance.randint(20, 40)
+        edges = {(chance.randrange(max(0, v - 5), v), v) for v in range(1, count) for _ in range(2)}
+        dags.append(Dag(tuple(chance.choice(["load", "clean", "join"]) for _ in range(count)), tuple(edges)))
+    task = GenericTask.infer("long pipelines", dags)
+    vae = models.build("layerwise", task, hidden=12, latent=5, token_width=8, seed=0)
+    return Space.of(vae, DagSet(tuple(dags), tuple(chance.random() for _ in dags)), "long pipelines")
+
+
+@pytest.fixture(params=["asia", "enas", "pipelines", "long_pipelines"])
 def any_space(request: pytest.FixtureRequest) -> Space:
     space: Space = request.getfixturevalue(request.param)
     return space

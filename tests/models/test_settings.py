@@ -28,6 +28,7 @@ PARTS_OF = {
     "dvae-fast": {"aggregation", "bidirectional", "readout", "edge_width"},
     "dagnn": {"layers", "bidirectional", "aggregation", "edge_width"},
     "pace": {"layers", "attention_width", "dropout", "edge_width", "node_order"},
+    "layerwise": {"layers", "token_width", "edge_width"},
     "svae+dvae": {"aggregation", "edge_width"},
 }
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dvae.dag import Dag, write_jsonl
-from dvae.errors import CheckpointError, DvaeError, TaskError
+from dvae.errors import CheckpointError, ConfigError, DvaeError, TaskError
 from dvae.tasks import BayesNetTask, EnasTask, GenericTask, RawTask, Task, from_spec, get, to_spec
 
 TASKS: dict[str, Task] = {
@@ -92,3 +92,8 @@ def test_an_empty_sample_is_empty(name: str) -> None:
 @pytest.mark.parametrize("name", TASKS)
 def test_a_task_names_itself(name: str) -> None:
     assert TASKS[name].name in repr(TASKS[name])
+
+
+def test_a_function_that_needs_more_than_a_name_is_no_task() -> None:
+    with pytest.raises(ConfigError, match=r"'os\.path:join' made no task when it was called: TypeError"):
+        get("os.path:join")

@@ -7,7 +7,7 @@ so that counting is one pass over the rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,14 @@ def bits(mask: int) -> Iterator[int]:
         mask ^= lowest
 
 
+class Extension(NamedTuple):
+    """Joint counts of a set with each of some variables as one more."""
+
+    places: Integers  # of the variables
+    counts: AnyIntegers  # configuration level; zeros among them, the levels of all these variables beside each other
+    firsts: Integers  # variable: its first level
+
+
 class JointCounts:
     """Counts over rows of codes, `columns`; row r stands for `weights[r]` equal ones, or for itself."""
 
@@ -35,9 +43,13 @@ class JointCounts:
         self.columns, self.num_levels, self.weights = columns, num_levels, weights
         self.num_rows = len(columns[0])
         self._firsts = np.concatenate([[0], np.cumsum(num_levels)])  # of the levels, all in one row
-        self._matrix = np.empty((len(columns), self.num_rows), dtype=np.int32)  # variable row
-        for place, column in enumerate(columns):
-            self._matrix[place] = column + self._firsts[place]
+        rare = [_rare(column) for column in columns]
+        self._common = np.array([each.common for each in rare]) + self._firsts[:-1]
+        self._rare_rows = np.concatenate([each.rows for each in rare])
+        self._rare_levels = np.concatenate(
+            [each.codes + first for each, first in zip(rare, self._firsts[:-1], strict=True)]
+        )
+        self._rare_ends = np.concatenate([[0], np.cumsum([len(each.rows) for each in rare])])
 
     def counts(self, mask: int) -> Floats:
         """How often each joint configuration of some variables occurs, those that never do left out."""
@@ -60,26 +72,56 @@ class JointCounts:
         """The weight of the rows with each code."""
         return np.bincount(codes, self.weights, minlength=groups).astype(np.float64, copy=False)
 
-    def extended(self, mask: int) -> Iterator[tuple[Integers, AnyIntegers, Integers]]:
-        """The counts of a set with each variable as one more, a few variables at a time.
-
-        Gives the variables, the counts (whole numbers, zeros among them; the levels of all these variables beside each
-        other), and the first level of each.
-        """  # variable; configuration level; variable
+    def extended(self, mask: int) -> Iterator[Extension]:
+        """The counts of a set with each variable as one more, a few variables at a time."""
         codes, groups = self.configurations(mask)
         if groups > self.num_rows:
             codes, groups = _dense(codes, groups)
+        return self._extensions(codes, groups)
+
+    def extended_family(self, variable: int, parents: int) -> Iterator[tuple[Extension, Extension]]:
+        """The same for the parents with the variable, and for the parents alone, in one pass."""
+        codes, groups = self.configurations(parents)
+        if groups > self.num_rows:
+            codes, groups = _dense(codes, groups)
+        levels = self.num_levels[variable]
+        for family in self._extensions(codes * levels + self.columns[variable], groups * levels):
+            counts = family.counts.reshape(groups, levels, -1).sum(1)
+            yield family, Extension(family.places, counts, family.firsts)
+
+    def _extensions(self, codes: Integers, groups: int) -> Iterator[Extension]:
+        """Only rows without a variable's commonest level are counted; the others are what is left of each group."""
+        totals = self.counted(codes, groups).astype(np.intp)
         wide = self._firsts[-1] / len(self.num_levels)  # mean number of levels
-        at_once = max(1, int(CELLS_AT_ONCE / max(self.num_rows, groups * wide)))
+        at_once = max(1, int(CELLS_AT_ONCE / max(self._rare_ends[-1] / len(self.num_levels), groups * wide)))
         for first in range(0, len(self.num_levels), at_once):
-            part = slice(first, first + at_once)
-            ends = self._firsts[first : first + at_once + 1]
-            levels = int(ends[-1] - ends[0])
-            finer = self._matrix[part] + (codes * levels - ends[0])
-            weights = None if self.weights is None else np.tile(self.weights, len(finer))
-            counts = np.bincount(finer.ravel(), weights, minlength=groups * levels)
-            places = np.arange(first, first + len(finer))
-            yield places, counts.astype(np.intp, copy=False).reshape(groups, levels), ends[:-1] - ends[0]
+            places = np.arange(first, min(first + at_once, len(self.num_levels)))
+            start, end = self._firsts[first], self._firsts[places[-1] + 1]
+            firsts, levels = self._firsts[places] - start, int(end - start)
+            entries = slice(self._rare_ends[first], self._rare_ends[places[-1] + 1])
+            rows = self._rare_rows[entries]
+            cells = (codes * levels - start)[rows]
+            cells += self._rare_levels[entries]
+            weights = None if self.weights is None else self.weights[rows]
+            counts = np.bincount(cells, weights, minlength=groups * levels).astype(np.intp, copy=False)
+            counts = counts.reshape(groups, levels)
+            rare = np.add.reduceat(counts, firsts, axis=1)
+            counts[:, self._common[places] - start] = totals[:, None] - rare
+            yield Extension(places, counts, firsts)
+
+
+class _Rare(NamedTuple):
+    """The rows in which a variable is not at its commonest level."""
+
+    common: int
+    rows: Integers
+    codes: Integers
+
+
+def _rare(column: AnyIntegers) -> _Rare:
+    common = int(np.bincount(column).argmax())
+    rows = np.flatnonzero(column != common)
+    return _Rare(common, rows, column[rows].astype(np.intp))
 
 
 def grouped(codes: AnyIntegers, num_levels: Sequence[int]) -> tuple[AnyIntegers, Floats | None]:

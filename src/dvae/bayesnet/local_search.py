@@ -41,10 +41,12 @@ class Gains:
         constraints = self.constraints
         gains = np.full(self.size, -np.inf)
         now = self.scores.local(target, parents)
-        more = list(bits(constraints.allowed_masks[target] & ~parents))
-        if parents.bit_count() < constraints.max_parents and more:
-            gains[more] = self.scores.additions(target, parents)[more]
-            self.evaluations += len(more)
+        if parents.bit_count() < constraints.max_parents:
+            more = constraints.allowed[:, target].copy()
+            more[list(bits(parents))] = False
+            if count := int(np.count_nonzero(more)):
+                gains[more] = self.scores.additions(target, parents)[more]
+                self.evaluations += count
         for source in bits(parents & ~constraints.required_masks[target]):
             gains[source] = self.scores.local(target, parents ^ (1 << source))
             self.evaluations += 1
@@ -60,6 +62,7 @@ class Climb:
         self.edges = adjacency_of(parents)
         self._reach: Booleans | None = None  # kept while edges are only added
         self.gains = np.stack([gains.column(target, mask) for target, mask in enumerate(parents)], axis=1)
+        self._rounded = self.gains.round(DECIMALS)
 
     def score(self) -> float:
         return self.kept.score(self.parents)
@@ -67,9 +70,8 @@ class Climb:
     def climb(self, stopped: Callable[[], bool] = lambda: False) -> bool:
         """Takes the best change until none helps, or until stopped; whether it came to the top."""
         while not stopped():
-            gains = self.move_gains()
-            best = int(gains.argmax())  # of equal changes, the first
-            if not gains.flat[best] > SMALLEST_GAIN:
+            best, gain = self.best_move()
+            if not gain > SMALLEST_GAIN:
                 return True
             self.move(best)
         return False
@@ -80,6 +82,24 @@ class Climb:
             moves = np.flatnonzero(self.move_gains() > -np.inf)
             if len(moves):
                 self.move(int(generator.choice(moves)))
+
+    def best_move(self) -> tuple[int, float]:
+        """The change that gains most, of equal ones the first in `move_gains`, and its gain; without the others."""
+        reaches = self._reaches()
+        adding = np.where(self.edges | reaches.T, -np.inf, self._rounded)
+        best = int(adding.argmax())
+        gain = float(adding.flat[best])
+        sources, targets = np.nonzero(self.edges)
+        if len(sources):
+            deleting = self._rounded[sources, targets]
+            turning = (self.gains[sources, targets] + self.gains[targets, sources]).round(DECIMALS)
+            turning[(self.edges[sources] & reaches.T[targets]).any(1)] = -np.inf  # there is another way
+            for kind, gains in ((DELETE, deleting), (REVERSE, turning)):
+                place = int(gains.argmax())
+                if gains[place] > gain:
+                    gain = float(gains[place])
+                    best = int((kind * self.size + sources[place]) * self.size + targets[place])
+        return best, gain
 
     def move_gains(self) -> Floats:
         """The gain of every change that leaves no cycle, rounded; -inf for the others."""  # move source target
@@ -116,6 +136,7 @@ class Climb:
             above[source] = below[target] = True
             self._reach |= above[:, None] & below
         self.gains[:, target] = self.kept.column(target, self.parents[target])
+        self._rounded[:, target] = self.gains[:, target].round(DECIMALS)
 
     def _reaches(self) -> Booleans:
         """From which variables which others can be reached, along one edge or more."""  # source target

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
-from dvae.bayesnet.counting import Floats, Integers, JointCounts, bits
+from dvae.bayesnet.counting import Extension, Floats, Integers, JointCounts, bits
 from dvae.bayesnet.discrete import DiscreteData
 from dvae.dag import Dag
 from dvae.errors import TaskError
@@ -83,7 +83,10 @@ class NetworkScores:
     def additions(self, name: ScoreName, variable: int, parents: int) -> Floats:
         """The terms of a variable with each variable as one more parent; those it has, and itself, mean nothing."""
         whole, given = self._parts(name, variable)
-        gain = self._extended(whole, parents | 1 << variable) - self._extended(given, parents)
+        family = parents | 1 << variable
+        if (whole, family) not in self._extensions and (given, parents) not in self._extensions:
+            self._extend(((whole, family), (given, parents)), self._joint.extended_family(variable, parents))
+        gain = self._extended(whole, family) - self._extended(given, parents)
         cells = math.prod(self.num_levels[place] for place in bits(parents)) * self._level_counts
         added: Floats = gain - self._price(name) * (self.num_levels[variable] - 1) * cells
         return added
@@ -92,17 +95,22 @@ class NetworkScores:
         """The terms of a set with each variable as one more."""
         key = (term, mask)
         if key not in self._extensions:
-            cells = math.prod(self.num_levels[place] for place in bits(mask))
-            terms = np.empty(len(self.names))
-            for places, counts, firsts in self._joint.extended(mask):
+            self._extend((key,), zip(self._joint.extended(mask)))
+        return self._extensions[key]
+
+    def _extend(self, keys: Sequence[tuple[Term, int]], extensions: Iterable[tuple[Extension, ...]]) -> None:
+        """Keeps the terms of some sets with each variable as one more, from their counts."""
+        found = [np.empty(len(self.names)) for _ in keys]
+        for parts in extensions:
+            for (term, mask), (places, counts, firsts), terms in zip(keys, parts, found, strict=True):
                 if term[0] == "dirichlet":
+                    cells = math.prod(self.num_levels[place] for place in bits(mask))
                     wide = np.diff([*firsts, counts.shape[1]])
                     values = _rising(counts, np.repeat(self.iss / (cells * self._level_counts[places]), wide))
                 else:
                     values = self._by_count(term)[counts]
                 terms[places] = np.add.reduceat(values.sum(0), firsts)
-            self._extensions[key] = terms
-        return self._extensions[key]
+        self._extensions.update(zip(keys, found, strict=True))
 
     def _by_count(self, term: Term) -> Floats:
         """What one configuration adds, by the number of rows that have it."""
@@ -233,15 +241,20 @@ class NetworkScores:
         def visit(mask: int, first: int, room: int, codes: Integers, counts: Floats, cells: float) -> None:
             for term, table in terms.items():
                 table[mask] = self._value(term, counts, cells)
+            scaled: dict[int, Integers] = {}  # by number of levels, which many variables share
             for place in range(first, size if room else first):
                 levels = self.num_levels[place]
-                finer = codes * levels + self._columns[place]
-                finer_counts = self._joint.counted(finer, len(counts) * levels)
-                seen = finer_counts > 0
-                has_children = room > 1 and place + 1 < size
-                dense = (np.cumsum(seen) - 1)[finer] if has_children else finer
-                visit(mask | 1 << place, place + 1, room - 1, dense, finer_counts[seen], cells * levels)
+                if levels not in scaled:
+                    scaled[levels] = codes * levels
+                finer = scaled[levels] + self._columns[place]
+                every = self._joint.counted(finer, len(counts) * levels)
+                seen = every.nonzero()[0]
+                if room > 1 and place + 1 < size:  # it has children, for which it is made dense
+                    numbers[seen] = np.arange(len(seen))
+                    finer = numbers[finer]
+                visit(mask | 1 << place, place + 1, room - 1, finer, every[seen], cells * levels)
 
+        numbers = np.empty(self._joint.num_rows * max(self.num_levels), dtype=np.intp)
         rows = np.zeros(self._joint.num_rows, dtype=np.intp)
         visit(0, 0, most, rows, np.array([float(self.data.num_rows)]), 1.0)
         return terms

@@ -12,7 +12,7 @@ from dvae.cli import options, output
 if TYPE_CHECKING:
     from dvae.evaluation import Estimate
 
-FILE = "evaluation.json"
+FILE, GENERATION = "evaluation.json", "generation.json"
 UNITS = {"edit distance": "edits", "negative log-likelihood": "nats", "KL divergence": "nats"}  # others are shares
 
 
@@ -31,6 +31,24 @@ def evaluate(
     minutes: Annotated[
         float | None, typer.Option(min=0.0, help="Measure as much as so many minutes allow, and say how much.")
     ] = None,
+    surrogate: Annotated[
+        str | None,
+        typer.Option(
+            "--surrogate",
+            metavar="PROPERTY",
+            help="Judge DAGs generated for values of this property, a condition of the model, instead.",
+        ),
+    ] = None,
+    labels: Annotated[
+        int | None, typer.Option(min=10, metavar="N", help="With --surrogate: for N training labels, not for all.")
+    ] = None,
+    surrogate_layers: Annotated[int, typer.Option(min=1, metavar="N", help="Of the surrogate.")] = 3,
+    surrogate_width: Annotated[int, typer.Option(min=1, metavar="N", help="Of the surrogate.")] = 64,
+    surrogate_epochs: Annotated[int, typer.Option(min=1, metavar="N", help="Of the surrogate, at most.")] = 500,
+    surrogate_patience: Annotated[int, typer.Option(min=1, metavar="N", help="Epochs without a gain.")] = 100,
+    valid: Annotated[
+        bool, typer.Option("--valid", help="With --surrogate: generate DAGs that obey the task's rules.")
+    ] = False,
     best: Annotated[
         bool, typer.Option("--best", help="Take the weights that did best on the validation DAGs, not the last.")
     ] = False,
@@ -41,12 +59,31 @@ def evaluate(
 ) -> None:
     """Measure reconstruction, validity, uniqueness and novelty; also kept in RUN/evaluation.json.
 
+    With --surrogate PROPERTY, a DAG is generated for every label of the training DAGs, and a regressor trained on these
+    is tested on real DAGs; kept in RUN/generation.json.
+
     Try: dvae evaluate runs/asia --test-limit 200
     """
+    from dvae.evaluation import SurrogateSettings
     from dvae.runs import Run
     from dvae.tasks import read_dags
 
     opened = Run.open(run, data=data)
+    if surrogate is not None:
+        size = SurrogateSettings(surrogate_layers, surrogate_width, surrogate_epochs, surrogate_patience)
+        judged = opened.generation(
+            surrogate, labels=labels, test_limit=test_limit, settings=size, valid=valid, best=best, seed=seed,
+            device=device, progress=True,
+        )  # fmt: skip
+        if json:
+            output.print_json(judged.to_mapping())
+            return
+        output.print_table(
+            judged.rows(), title=f"{judged.model} on {judged.task}, {surrogate}", header=("", "generated", "real")
+        )
+        output.note(judged.protocol)
+        output.note(f"Kept in {run / GENERATION}")
+        return
     measured = opened.evaluate(
         test=None if test is None else [item.dag for item in read_dags(opened.task, test)],
         test_limit=test_limit, encodings=encodings, decodings=decodings, prior_latents=prior_latents,

@@ -121,7 +121,7 @@ def answer(study: Study, task: Task, out: Path | None, draw: Path | None, json: 
         f"{front.feasible:,} of {front.complete:,} obey the constraints; {len(front.trials):,} are on the front"
     )
     if front.hypervolume is not None:
-        output.note(f"Hypervolume: {front.hypervolume:.4f} of the box that the data's ranges span")
+        output.note(f"Hypervolume: {front.hypervolume:.4f} times the box that the data's ranges span")
     for each in study.failures[:REASONS]:
         output.note(f"Failed {each.count} times: {each.reason}" if each.count > 1 else f"Failed once: {each.reason}")
 

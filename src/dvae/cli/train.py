@@ -259,7 +259,8 @@ def _print(run: Run, result: FitResult) -> None:
     output.note(f"  dvae sample {folder} --count 12 --valid --draw {folder / 'samples.svg'}")
     if run.config.model.conditions is not None:
         output.note(f"  dvae sample {folder} --given {_example(run)} --valid")
-    output.note(f"  dvae search {folder} --score mine:score    # def score(dag) -> float in mine.py")
+    own = "" if run.task.can_score else " --score mine:score    # def score(dag) -> float in mine.py"
+    output.note(f"  dvae search {folder}{own}")
     budget = run.config.training.time_budget
     longer = f"--epochs {max(2 * result.epochs, 1)}"
     if budget is not None and result.ended == "time-budget":

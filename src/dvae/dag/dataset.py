@@ -125,7 +125,8 @@ class Dataset:
             return cls._as_named(name, items, size)
         chosen = list(items if size is None else items[:size])
         if len(chosen) < 2:
-            raise TaskError(f"{name} holds {len(chosen)} DAGs; a data set needs at least 2 to split")
+            dags = "1 DAG" if len(chosen) == 1 else f"{len(chosen)} DAGs"
+            raise TaskError(f"{name} holds {dags}; a data set needs at least 2 to split")
         random.Random(0).shuffle(chosen)
         train_size = min(max(1, int(len(chosen) * TRAIN_SHARE)), len(chosen) - 1)
         return cls(name, DagSet.of_items(chosen), train_size)

@@ -14,7 +14,7 @@ from dvae.explorer.front_chart import front_chart
 from dvae.explorer.model import PageModel
 
 FRONT, PROGRESS = "front", "progress"
-VOLUME = "The hypervolume is the share of the box of the data's ranges that the front dominates"
+VOLUME = "The hypervolume is what the front dominates, as a multiple of the box of the data's ranges"
 
 
 def parts() -> list[Any]:

@@ -18,12 +18,16 @@ from dvae.models.features import NodeFeatures
 from dvae.models.kernels.aligned import aligned_parameter, uniform
 from dvae.models.kernels.gates import gated
 from dvae.models.kernels.gru import GruUpdate, rows_of
+from dvae.models.kernels.levels import Levels, level_sweep
 from dvae.models.kernels.precision import linear
 from dvae.models.kernels.rounds import gated_rounds
 from dvae.models.kernels.shares import Share, common_computations, family_signature, share_equal
 from dvae.models.kernels.sweep import sweep
 from dvae.models.parts import NodeStates, Plan
 from dvae.models.settings import NoSettings
+
+
+SWEEP_NODES = 16  # larger graphs are cheaper level by level than position by position
 
 
 class SumAggregation(nn.Module):
@@ -182,6 +186,13 @@ def sweep_directions(
         )
         for part, update, batch, table, bias in zip(aggregations, updates, batches, tables, biases, strict=True)
     ]
+    if batches[0].device.type == "cpu" and nodes > SWEEP_NODES:
+        return [
+            NodeStates(*level_sweep(Levels.of(batch, backwards), batch.types, first, table, update.weight_hh,
+                                    update.bias_hh, part.weight, bias))
+            for part, update, batch, table, bias, backwards in zip(aggregations, updates, batches, tables, biases,
+                                                                   reverse, strict=True)
+        ]
     if batches[0].device.type == "cuda" and len(arguments) > 1:
         joined = [None if column[0] is None else torch.cat(column) for column in zip(*arguments, strict=True)]
         states, _ = sweep(*joined, wants_messages=False)  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ from dvae.models.aggregation import GatedSum, GatedSumOfTypes, GatedSumWithPosit
 from dvae.models.decoders.deepgmg import DeepGmgDecoder
 from dvae.models.decoders.dvae import DvaeDecoder
 from dvae.models.decoders.graphrnn import GraphRnnDecoder
+from dvae.models.decoders.layerwise import LayerwiseDecoder
 from dvae.models.decoders.pace import PaceDecoder
 from dvae.models.decoders.smp import SmpDecoder
 from dvae.models.decoders.svae import SvaeDecoder
@@ -16,6 +17,7 @@ from dvae.models.encoders.dagnn import DagnnEncoder
 from dvae.models.encoders.deepgmg import DeepGmgEncoder
 from dvae.models.encoders.dvae import DvaeEncoder
 from dvae.models.encoders.gcn import GcnEncoder
+from dvae.models.encoders.layerwise import LayerwiseEncoder
 from dvae.models.encoders.pace import PaceEncoder
 from dvae.models.encoders.smp import SmpEncoder
 from dvae.models.encoders.svae import SvaeEncoder
@@ -39,6 +41,7 @@ for _name, _encoder in (
     ("svae", SvaeEncoder),
     ("dagnn", DagnnEncoder),
     ("pace", PaceEncoder),
+    ("layerwise", LayerwiseEncoder),
 ):
     ENCODERS.register(_name, _encoder)
 for _name, _decoder in (
@@ -48,6 +51,7 @@ for _name, _decoder in (
     ("svae", SvaeDecoder),
     ("graphrnn", GraphRnnDecoder),
     ("pace", PaceDecoder),
+    ("layerwise", LayerwiseDecoder),
 ):
     DECODERS.register(_name, _decoder)
 
@@ -116,6 +120,12 @@ MODELS: dict[str, Entry] = {
         "pace",
         "Dong et al., ICML 2022",
         "fast: Transformers that see all nodes at once, for DAGs of a few dozen nodes",
+    ),
+    "layerwise": Entry(
+        "layerwise",
+        "layerwise",
+        "this project; layers as in Li et al., ICLR 2025",
+        "large DAGs, 50 to 1,000 nodes: sizes first, then layer by layer; every sample is a whole DAG",
     ),
 }
 

@@ -119,7 +119,10 @@ class Conditions(nn.Module):
 
     @torch.no_grad()
     def conditional(self, noise: Tensor, row: Tensor) -> Tensor:
-        """Latents of graphs with these conditions: `noise` made a draw from p(z | c)."""  # count latent
+        """Latents of graphs with these conditions: `noise` made a draw from p(z | c).
+
+        `row` may be one for each latent, if all of them have the same conditions.
+        """  # count latent
         mean, spread = self._conditional(row)
         return (mean + noise.to(spread) @ spread.T).to(self.weight.dtype)
 
@@ -158,10 +161,10 @@ class Conditions(nn.Module):
 
     def _conditional(self, row: Tensor) -> tuple[Tensor, Tensor]:
         """The mean of p(z | c), and a factor of its covariance."""
-        there = ~row.isnan()
+        there = ~row.view(-1, row.shape[-1])[0].isnan()
         covariance, mean = self.joint_covariance.double(), self.joint_mean.double()
         gain = self._gain(there)
-        moved = mean[: self.latent] + gain @ (row.double()[there] - mean[self.latent :][there])
+        moved = mean[: self.latent] + (row.double()[..., there] - mean[self.latent :][there]) @ gain.T
         rest = covariance[: self.latent, : self.latent] - gain @ covariance[self.latent :, : self.latent][there]
         values, vectors = torch.linalg.eigh((rest + rest.T) / 2)  # never negative but for rounding
         return moved, vectors * values.clamp(min=0).sqrt()

@@ -12,7 +12,7 @@ Graphs are put in order once, on the CPU, before they are trained on or encoded;
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Literal
 
@@ -50,20 +50,28 @@ def ordered(batch: DagBatch, order: NodeOrder) -> DagBatch:
 
 def _orders(batch: DagBatch, order: NodeOrder) -> Tensor:
     """For each graph, which node comes at each place; where nothing else tells two nodes apart, columns do."""
-    columns = batch.columns
-    assert columns is not None
     places = torch.arange(batch.max_nodes).repeat(len(batch), 1)
+    for graph, dag in enumerate(marked_dags(batch)):
+        places[graph, : len(dag)] = torch.tensor(_order_of(dag, order))
+    return places
+
+
+def marked_dags(batch: DagBatch) -> Iterator[Dag]:
+    """The graphs of a batch on the CPU as values, start and end with labels of their own, columns as numbers."""
+    columns = batch.columns
+    dags = batch.to_dags(range(int(batch.types.max()) + 1))
+    if columns is None:
+        yield from (Dag((FIRST, *dag.types[1:-1], LAST), dag.edges) for dag in dags)
+        return
     of_nodes, of_edges = (
         torch.where(numbers.isnan(), codes.double(), numbers).tolist()
         for codes, numbers in ((columns.node_codes, columns.node_numbers), (columns.edge_codes, columns.edge_numbers))
     )
     ends = torch.stack([columns.sources, columns.targets], 2).tolist()
-    for graph, dag in enumerate(batch.to_dags(range(int(batch.types.max()) + 1))):
+    for graph, dag in enumerate(dags):
         at = {(source, target): place for place, (source, target) in enumerate(ends[graph])}
         node, edge = of_nodes[graph][: len(dag)], [of_edges[graph][at[ends]] for ends in dag.edges]
-        marked = Dag((FIRST, *dag.types[1:-1], LAST), dag.edges, _by_number(node), _by_number(edge))
-        places[graph, : len(dag)] = torch.tensor(_order_of(marked, order))
-    return places
+        yield Dag((FIRST, *dag.types[1:-1], LAST), dag.edges, _by_number(node), _by_number(edge))
 
 
 def _by_number(rows: Sequence[Sequence[float]]) -> dict[str, tuple[float, ...]]:

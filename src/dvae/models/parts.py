@@ -48,10 +48,10 @@ class Encoder(Protocol):
 
 @runtime_checkable
 class Prepares(Protocol):
-    """An encoder that wants its graphs in a certain form, such as an order of their nodes."""
+    """A part that wants its graphs in a certain form, such as an order of their nodes."""
 
     def prepare(self, batch: DagBatch) -> DagBatch:
-        """The same graphs as the encoder reads them; done once, before they are trained on or encoded."""
+        """The same graphs as the part reads them; done once, before they are trained on or encoded."""
         ...
 
 

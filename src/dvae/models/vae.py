@@ -115,10 +115,13 @@ class VAE(nn.Module):
         return real_size(self)
 
     def prepare(self, batch: DagBatch) -> DagBatch:
-        """The same graphs as this model's encoder wants to read them, its node order for one.
+        """The same graphs as this model's parts want to read them, their node order for one.
 
-        To be done once, before graphs are trained on; `encode` and `reconstruction_nll` do it themselves.
+        To be done once, before graphs are trained on; `encode` and `reconstruction_nll` do it themselves. A decoder
+        that has an order of its own has the last word: values in columns belong to the places it writes.
         """
+        if isinstance(self.decoder, Prepares):
+            return self.decoder.prepare(batch)
         if isinstance(self.encoder, Prepares):
             return self.encoder.prepare(batch)
         return batch if self.columns is None else ordered(batch, self.task.hints.node_order)

@@ -18,6 +18,17 @@ def pearson(predictions: Tensor, truth: Tensor) -> float:
     return float(a @ b) / norm if norm > 0 else 0.0
 
 
+def spearman(predictions: Tensor, truth: Tensor) -> float:
+    """Spearman's correlation coefficient, that of the ranks; equal values share their mean rank."""
+    return pearson(_ranks(predictions), _ranks(truth))
+
+
+def _ranks(values: Tensor) -> Tensor:
+    _, which, counts = values.unique(return_inverse=True, return_counts=True)
+    ranks: Tensor = (counts.cumsum(0) - (counts - 1) / 2)[which]
+    return ranks.double()
+
+
 def rmse(predictions: Tensor, truth: Tensor) -> float:
     """The root mean squared error."""
     return float((predictions - truth).square().mean().sqrt())

@@ -35,7 +35,7 @@ def _table(study: Study, front: Front) -> Table:
     note = f"Study {study.name}: {front.feasible:,} of {front.complete:,} candidates obey the constraints, "
     note += f"{len(front.trials):,} are on the front."
     if front.hypervolume is not None:
-        note += f" Hypervolume: {front.hypervolume:.4f} of the box that the data's ranges span."
+        note += f" Hypervolume: {front.hypervolume:.4f} times the box that the data's ranges span."
     return Table("", ("trial", *names), tuple(rows), note=note)
 
 

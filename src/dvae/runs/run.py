@@ -14,7 +14,15 @@ from dvae.config import replace
 from dvae.dag import Dag, DagSet, Dataset, write_jsonl
 from dvae.devices import available_device
 from dvae.errors import CheckpointError, ConfigError, DvaeError
-from dvae.evaluation import Evaluation, Prediction, Predictivity, Predictor, fit_predictor
+from dvae.evaluation import (
+    Evaluation,
+    Generation,
+    Prediction,
+    Predictivity,
+    Predictor,
+    fit_predictor,
+    judge_generation,
+)
 from dvae.evaluation import evaluate as measure
 from dvae.evaluation import predictivity as measure_predictivity
 from dvae.evaluation.prediction import LEVEL, predictable
@@ -53,6 +61,7 @@ log = logging.getLogger("dvae")
 AUTO = "auto"
 CHECKPOINT = checkpoint.FILE
 EVALUATION, PREDICTIVITY, DATA = "evaluation.json", "predictivity.json", "data.jsonl.gz"
+GENERATION = "generation.json"
 TRAINED = (FILE, CHECKPOINT, storage.WEIGHTS, storage.SETTINGS, storage.TASK, METRICS, TRAINING, BEST, DATA, TRACKERS)
 
 
@@ -217,6 +226,18 @@ class Run:
         """Measures reconstruction and prior samples (`dvae.evaluation.evaluate`)."""
         measured = measure(self.model(device, best=best), self.dataset, **options)
         write_json(self.folder / EVALUATION, measured.to_mapping())
+        return measured
+
+    def generation(self, name: str, *, device: str = "auto", best: bool = False, **options: Any) -> Generation:
+        """Judges DAGs generated for values of a property (`dvae.evaluation.judge_generation`).
+
+        What was measured for other properties stays in the file.
+        """
+        measured = judge_generation(self.model(device, best=best), self.dataset, name, **options)
+        path = self.folder / GENERATION
+        before = read_json(path) if path.is_file() else {}
+        kept = before if isinstance(before, dict) else {}
+        write_json(path, {**kept, name: measured.to_mapping()})
         return measured
 
     def predictivity(self, *, device: str = "auto", **options: Any) -> Predictivity:

@@ -82,7 +82,7 @@ class OptunaLedger(Ledger):
                 return before
 
         try:
-            return _again(attempt, self._attempts, exc.OperationalError)
+            return _again(attempt, self._attempts, lambda error: isinstance(error, exc.OperationalError))
         except exc.SQLAlchemyError as error:
             raise StudyError(f"{shown(self.url)} does not answer: {_first_line(error, self.url)}") from None
 
@@ -222,7 +222,7 @@ class OptunaLedger(Ledger):
                 raise
 
         try:
-            return _again(attempt, self._attempts, StorageInternalError)
+            return _again(attempt, self._attempts, lambda error: isinstance(error, StorageInternalError))
         except StorageInternalError as error:
             raise StudyError(f"{shown(self.url)} does not answer: {_first_line(error, self.url)}") from None
         except Exception as error:  # what Optuna makes of a database that is damaged
@@ -267,20 +267,25 @@ def _open(url: str, heartbeat: int, create: bool) -> tuple[Any, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # heartbeats, since 2021
-            # Whoever opens it writes a version into empty tables; of two at the same moment, either may fail.
+            # Whoever opens it makes tables and writes a version into them; of two at the same moment, both may fail.
             is_file = url.startswith("sqlite:")
+            server_errors = (sqlalchemy.exc.OperationalError, optuna.exceptions.StorageInternalError)
+
+            def passes(error: Exception) -> bool:
+                if isinstance(error, sqlalchemy.exc.IntegrityError | sqlalchemy.exc.ProgrammingError):
+                    return True
+                return "already exists" in str(error) if is_file else isinstance(error, server_errors)
+
             storage = _again(
                 lambda: optuna.storages.RDBStorage(
                     url,
                     engine_kwargs=engine,
                     heartbeat_interval=heartbeat,
                     grace_period=heartbeat * MISSED_HEARTBEATS,
-                    skip_table_creation=not create,  # two that create them at the same moment would both fail
+                    skip_table_creation=not create,
                 ),
                 OPENINGS if is_file else SERVER_ATTEMPTS,
-                sqlalchemy.exc.IntegrityError,
-                sqlalchemy.exc.ProgrammingError,
-                *(() if is_file else (sqlalchemy.exc.OperationalError, optuna.exceptions.StorageInternalError)),
+                passes,
             )
         if url.startswith("sqlite:"):
             _one_at_a_time(storage.engine)
@@ -295,12 +300,14 @@ def _open(url: str, heartbeat: int, create: bool) -> tuple[Any, Any]:
         raise StudyError(f"{shown(url)} cannot be opened: {_first_line(error, url)}") from None
 
 
-def _again(work: Callable[[], T], attempts: int, *errors: type[Exception]) -> T:
-    """Does `work`, after each of these errors again, a little later each time; the last error is raised."""
+def _again(work: Callable[[], T], attempts: int, passes: Callable[[Exception], bool]) -> T:
+    """Does `work`, and again after errors that pass, a little later each time; the last error is raised."""
     for attempt in range(attempts - 1):
         try:
             return work()
-        except errors:
+        except Exception as error:
+            if not passes(error):
+                raise
             time.sleep(0.05 * 2**attempt * (0.5 + random.random()))
     return work()
 

@@ -17,7 +17,8 @@ from dvae.studies.values import VALUES, objectives_of, values_of
 class Front:
     """The trials on the front, the first objective falling; `hypervolume` is None where BoTorch is missing.
 
-    The hypervolume is that between the front and the worst of the ranges, as a share of the box of the ranges.
+    The hypervolume is that between the front and the worst of the ranges, as a multiple of the box of the ranges;
+    it is above 1 where the front leaves them.
     """
 
     objectives: Objectives

@@ -9,7 +9,7 @@ from typing import Any
 from dvae.bayesnet.tables import split_order, with_order
 from dvae.dag import Dataset, DataSource, ScoredDag
 from dvae.dag.lines import line_of
-from dvae.errors import CheckpointError, ConfigError, FormatError, MisfitError, MissingError, TaskError
+from dvae.errors import CheckpointError, ConfigError, DvaeError, FormatError, MisfitError, MissingError, TaskError
 from dvae.registry import Registry, path_of, suggestion
 from dvae.tasks.base import Task
 from dvae.tasks.bayesnet import BayesNetTask
@@ -45,7 +45,12 @@ def _adapted(name: str, thing: Any) -> type[Task] | Task:
     """A class of tasks, or one task; a function without arguments may make it."""
     if isinstance(thing, type) and issubclass(thing, Task):
         return thing
-    made = thing() if callable(thing) and not isinstance(thing, Task) else thing
+    try:
+        made = thing() if callable(thing) and not isinstance(thing, Task) else thing
+    except DvaeError:
+        raise
+    except Exception as error:  # code from outside
+        raise ConfigError(f"{name!r} made no task when it was called: {type(error).__name__}: {error}") from error
     if not isinstance(made, Task):
         raise ConfigError(f"{name!r} is no task: it must be a dvae.tasks.Task, or a class or function that makes one")
     return made

@@ -11,6 +11,8 @@ from dvae.models.parts import Sampling
 from dvae.tasks.rules import GrowthRules, PartialGraphs
 from dvae.tasks.vocabulary import END_INDEX
 
+MANY_NODES = 32  # to look for loose ends takes longer than to ask whether anyone wants to know
+
 EndEdges = Literal["loose-ends", "sampled"]
 
 
@@ -49,6 +51,8 @@ def finish(types: Tensor, adjacency: Tensor, num_nodes: Tensor, position: int) -
     `num_nodes` is 0 while a graph is unfinished.
     """
     ending = (num_nodes == 0) & (types[:, position] == END_INDEX)
+    if position >= MANY_NODES and not ending.any():
+        return
     loose = ~adjacency[:, :position].any(2)
     adjacency[:, :position, position] |= loose & ending[:, None]
     num_nodes[ending] = position + 1

@@ -18,6 +18,8 @@ from dvae.dag import DagBatch
 from dvae.models.decoders.decisions import EndEdges
 from dvae.models.decoders.dvae_sampler import DvaeSampler
 from dvae.models.decoders.edge_scores import all_scores, listed_scores
+from dvae.models.decoders.interval_scores import rectangle_nll
+from dvae.models.decoders.intervals import IntervalPlan
 from dvae.models.decoders.plan import CompactPlan, DensePlan
 from dvae.models.decoders.sampler import rows_within_budget
 from dvae.models.kernels.aligned import AlignedLinear, aligned
@@ -27,6 +29,7 @@ from dvae.models.kernels.shares import family_signature, share_equal
 from dvae.models.parts import Aggregation, Plan, Sampling
 from dvae.models.settings import AggregationSettings, EdgeSettings
 
+COMPACT_NODES = 16  # larger graphs are cheaper by intervals of sources than pair by pair
 DENSE_NODES = 64  # for larger graphs a state per decision is too many, even on a GPU
 
 GraphState = Literal["last", "sum"]
@@ -102,7 +105,24 @@ class DvaeDecoder(nn.Module):
         """On a GPU shapes are static, so that a step can be captured; otherwise they follow the data."""
         if batch.device.type == "cuda" and self.static_shapes:
             return self._dense_edge_nll(DensePlan.of(batch), start, states, messages, batch)
+        if batch.max_nodes > COMPACT_NODES:
+            return self._interval_edge_nll(IntervalPlan.of(batch, self.num_types), start, states, messages)
         return self._compact_edge_nll(CompactPlan.of(batch, self.num_types), start, states, messages, batch)
+
+    def _interval_edge_nll(self, plan: IntervalPlan, start: Tensor, states: Tensor, messages: Tensor) -> Tensor:
+        table, sources = self.update.table(), self._source_part(states, start).flatten(0, 1)
+        flat_messages = messages.flatten(0, 1)
+        sums = [
+            flat_messages[some.edge_source].cumsum(1).flatten(0, 1)[some.kept] for some in plan.prefixes
+        ]  # state hidden
+        between = self.update(plan.between_types, torch.cat(sums), table) if sums else states.new_zeros(0, self.width)
+        finals = states.flatten(0, 1)[plan.finals]
+        targets = self.target_part(torch.cat([self.update.without_message(table), between, finals]))
+        weight, bias, listed = self.edge_second.weight[0], self.edge_second.bias, plan.listed
+        nll = rectangle_nll(plan.rectangles, sources, targets[plan.rectangles.states], weight, bias)
+        scores = listed_scores(sources, targets, weight, listed.source, listed.state) + bias
+        costs = -listed.count * functional.logsigmoid(-scores) - listed.edges * scores
+        return nll.index_add(0, listed.source // states.shape[1], costs)
 
     def _dense_edge_nll(
         self, plan: DensePlan, start: Tensor, states: Tensor, messages: Tensor, batch: DagBatch

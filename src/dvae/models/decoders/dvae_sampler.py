@@ -1,7 +1,13 @@
-"""Sampling of D-VAE's decoder: a decision at a time, all graphs at once (paper, section 3.2)."""
+"""Sampling of D-VAE's decoder: a decision at a time, all graphs at once (paper, section 3.2).
+
+The state of a new node changes only where it gets an edge. So, where no rule has a say in between, all sources are
+scored at once, the nearest one that is drawn gets its edge, and what lies below is scored again: as many rounds as a
+node has predecessors, in place of one for each node before it. Drawn numbers are the same either way.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import torch
@@ -16,6 +22,12 @@ from dvae.models.parts import Sampling
 
 if TYPE_CHECKING:
     from dvae.models.decoders.dvae import DvaeDecoder
+
+
+LEAST_GAP = 4  # sources for each edge; where edges are denser, every source is decided alone
+LEAST_WINDOW = 8  # sources that are scored at once
+ONE_BY_ONE = 16  # nodes; for the edges into later ones all sources are scored at once
+BLOCK = {"cpu": 1 << 19, "cuda": 1 << 28}  # numbers that are scored at once
 
 
 class DvaeRows(GraphRows):
@@ -37,10 +49,14 @@ class DvaeSampler(Sampler[DvaeRows]):
     rows_class: ClassVar[type[DvaeRows]] = DvaeRows
 
     def __init__(self, decoder: DvaeDecoder, latents: Tensor, sampling: Sampling) -> None:
+        if sampling.copies > 1 and sampling.rules is None and decoder.max_nodes > ONE_BY_ONE:
+            # Decodings of one latent soon differ: what they share is not worth a look after every decision.
+            latents, sampling = latents.repeat_interleave(sampling.copies, 0), replace(sampling, copies=1)
         count, nodes = latents.shape[0], decoder.max_nodes
         rows = self.rows_class(count, sampling.copies, nodes, latents.device)
         super().__init__(rows, nodes, sampling, decoder.end_edges)
         self.decoder = decoder
+        self.gap = nodes  # sources that were decided for each edge into the last node
         self.table = decoder.update.table()
         self.untouched_states = decoder.update.without_message(self.table)  # type hidden
         self.untouched_targets = decoder.target_part(self.untouched_states)  # type width
@@ -71,11 +87,72 @@ class DvaeSampler(Sampler[DvaeRows]):
             uniform(self.table.new_empty(shape), self.sampling)
 
     def write_edges(self, position: int) -> None:
-        rows, sampling, decoder = self.rows, self.sampling, self.decoder
+        rows = self.rows
         types = rows.types[:, position]
-        rows.incoming = rows.graph_state.new_zeros(rows.count, decoder.width)
+        rows.incoming = rows.graph_state.new_zeros(rows.count, self.decoder.width)
         rows.state = self.untouched_states[types]
         rows.target = self.untouched_targets[types]
+        if self.rules is None and not rows.shared and position >= ONE_BY_ONE and self.gap >= LEAST_GAP:
+            self._write_in_rounds(position)
+        else:
+            self._write_one_by_one(position)
+        if position >= ONE_BY_ONE:
+            taken = int(rows.adjacency[:, :position, position].sum())
+            self.gap = int(rows.growing.sum()) * position // max(taken, 1)
+        self.remember(position, rows.state, rows.growing.nonzero().squeeze(1))
+
+    def _write_in_rounds(self, position: int) -> None:
+        """In each round the nearest sources, so many that about a quarter are decided in vain."""
+        rows = self.rows
+        draws = None if self.sampling.greedy else self._draws(position)
+        asking = rows.growing.nonzero().squeeze(1)
+        ends = torch.full_like(asking, position)  # sources from here on are decided
+        window = min(position, LEAST_WINDOW + 4 * self.gap)
+        size = max(1, BLOCK.get(asking.device.type, BLOCK["cuda"]) // (window * rows.target.shape[1]))
+        while len(asking):
+            parts = zip(asking.split(size), ends.split(size), strict=True)
+            nearest = torch.cat([self._nearest(some, end, window, draws) for some, end in parts])
+            found = nearest >= 0
+            if found.any():
+                taking, sources = asking[found], nearest[found]
+                rows.adjacency[taking, sources, position] = True
+                self._receive(rows.messages[taking, sources], taking, position)
+            ends = torch.where(found, nearest, ends - window)
+            asking, ends = asking[ends > 0], ends[ends > 0]
+
+    def _draws(self, position: int) -> Tensor:
+        """The numbers that decide on the edges, in the order of single decisions."""  # row source
+        count, like = len(self.rows.row_of), self.table
+        if like.device.type == "cpu":
+            drawn = uniform(like.new_empty(position, count), self.sampling)
+        else:  # where a call's numbers depend on its size
+            drawn = torch.stack([uniform(like.new_empty(count), self.sampling) for _ in range(position)])
+        return drawn.flip(0).T
+
+    def _nearest(self, some: Tensor, ends: Tensor, window: int, draws: Tensor | None) -> Tensor:
+        """The last of the `window` sources before `ends` that each of the rows `some` takes, -1 for none."""
+        rows, decoder, weight = self.rows, self.decoder, self.decoder.edge_second.weight[0]
+        top, target = int(ends.max()), rows.target[some]
+        if decoder.edge_context:
+            target = target + rows.context[some]
+        if window >= top:
+            places = torch.arange(top, device=some.device).expand(len(some), -1)
+            sources = rows.sources[:, :top] if len(some) == rows.count else rows.sources[some, :top]
+        else:
+            places = ends[:, None] - 1 - torch.arange(window, device=some.device)
+            sources = rows.sources[some[:, None], places.clamp(min=0)]
+        # w . relu(source + target), as `interval_scores` has it
+        wide = torch.maximum(sources, -target[:, None])
+        scores = (wide.flatten(0, 1) @ weight).view(places.shape) + (target @ weight)[:, None]
+        scores += decoder.edge_second.bias
+        if draws is None:
+            takes = scores > 0
+        else:
+            takes = draws[some[:, None], places.clamp(min=0)] < scores.sigmoid()
+        return torch.where(takes & (places < ends[:, None]), places, -1).amax(1)
+
+    def _write_one_by_one(self, position: int) -> None:
+        rows, sampling, decoder = self.rows, self.sampling, self.decoder
         rule, counted = None, 0
         for source in reversed(range(position)):
             wide = rows.sources[:, source] + rows.target
@@ -92,14 +169,13 @@ class DvaeSampler(Sampler[DvaeRows]):
             rows.adjacency[:, source, position] = edge_rows
             changed = edge_rows.nonzero().squeeze(1)
             if len(changed):
-                self._receive(source, changed, position)
-        self.remember(position, rows.state, rows.growing.nonzero().squeeze(1))
+                pick = slice(None) if len(changed) == rows.count else changed
+                self._receive(rows.messages[pick, source], pick, position, asks_on=source > 0)
 
-    def _receive(self, source: int, changed: Tensor, position: int) -> None:
-        """Adds the message of `source` to the new node of the rows `changed`."""
+    def _receive(self, messages: Tensor, pick: Tensor | slice, position: int, *, asks_on: bool = True) -> None:
+        """Adds messages to what the new node of the picked rows has received."""
         rows, decoder = self.rows, self.decoder
-        pick = slice(None) if len(changed) == rows.count else changed
-        incoming = rows.incoming[pick] + rows.messages[pick, source]
+        incoming = rows.incoming[pick] + messages
         rows.incoming[pick] = incoming
         types = rows.types[pick, position]
         member: Tensor | None = None
@@ -109,7 +185,7 @@ class DvaeSampler(Sampler[DvaeRows]):
             incoming, types, member = incoming[share.representative], types[share.representative], share.member
         state = decoder.update(types, incoming, self.table)
         rows.state[pick] = state if member is None else state[member]
-        if source > 0:
+        if asks_on:
             target = decoder.target_part(state)
             rows.target[pick] = target if member is None else target[member]
 

@@ -29,7 +29,7 @@ class _ListedScores(torch.autograd.Function):
         ctx.save_for_backward(sources, targets, weight, source_of, target_of)
         scores = sources.new_empty(source_of.shape[0])
         for block in _blocks(source_of, weight):
-            wide = sources[source_of[block]].add_(targets[target_of[block]]).relu_()
+            wide = _wide(sources, targets, source_of[block], target_of[block])
             scores[block] = wide @ weight
         return scores
 
@@ -39,12 +39,17 @@ class _ListedScores(torch.autograd.Function):
         sources_grad, targets_grad = torch.zeros_like(sources), torch.zeros_like(targets)
         weight_grad = torch.zeros_like(weight)
         for block in _blocks(source_of, weight):
-            wide = sources[source_of[block]].add_(targets[target_of[block]]).relu_()
+            wide = _wide(sources, targets, source_of[block], target_of[block])
             weight_grad += wide.T @ grad[block]
-            pair_grad = torch.outer(grad[block], weight).mul_(wide > 0)
+            pair_grad = torch.ops.aten.threshold_backward(torch.outer(grad[block], weight), wide, 0.0)
             sources_grad.index_add_(0, source_of[block], pair_grad)
             targets_grad.index_add_(0, target_of[block], pair_grad)
         return sources_grad, targets_grad, weight_grad, None, None
+
+
+def _wide(sources: Tensor, targets: Tensor, source_of: Tensor, target_of: Tensor) -> Tensor:
+    """The first layer of some pairs."""  # pair width
+    return sources.index_select(0, source_of).add_(targets.index_select(0, target_of)).relu_()
 
 
 def _blocks(pairs: Tensor, weight: Tensor) -> list[slice]:

@@ -1,0 +1,153 @@
+"""What the layerwise encoder and decoder share: settings, graphs of like size together, attention that sees edges.
+
+Attention weighs two nodes by their contents and by how they stand to each other: a pair has one of a few relations,
+made of plain facts (is there an edge, how many layers lie between), and each head has a number for each relation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from dvae.config import check
+from dvae.dag import DagBatch
+from dvae.models.settings import LayersSettings
+from dvae.models.transformer import plain_linear
+
+HEADS = 4
+FEED_FORWARD = 2  # times the width
+DEFAULT_LAYERS = 2
+NODE_COST, GROUP_COST = 64, 30_000  # of a node and of a group of graphs, in pairs of nodes; measured on a CPU
+DISTANCES = 8  # classes of how many layers lie between two nodes
+
+
+@dataclass(frozen=True)
+class LayerwiseSettings(LayersSettings):
+    """Settings of the layerwise encoder and decoder; `layers` is 2 by default."""
+
+    token_width: int = 128  # of what is known of a node
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check(
+            self.token_width >= HEADS and self.token_width % HEADS == 0,
+            f"token_width must be a multiple of {HEADS}, the number of heads, not {self.token_width}",
+        )
+
+
+def by_size(batch: DagBatch) -> Iterator[tuple[Tensor, DagBatch]]:
+    """Graphs of like size, and which they are: without the padding that the largest graph of a batch asks for."""
+    sizes, order = batch.num_nodes.sort(descending=True)
+    for start, end in _groups(sizes.tolist()):
+        index, nodes = order[start:end], int(sizes[start])
+        types, adjacency = batch.types[index, :nodes], batch.adjacency[index, :nodes, :nodes]
+        yield index, DagBatch(types, adjacency, sizes[start:end])
+
+
+def _groups(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Falling sizes cut where padding would cost more than one more group does."""
+    start = padding = 0
+    for place, size in enumerate(sizes):
+        padding += _cost(sizes[start]) - _cost(size)
+        if padding > GROUP_COST:
+            yield start, place
+            start, padding = place, 0
+    if sizes:
+        yield start, len(sizes)
+
+
+def _cost(nodes: int) -> int:
+    return nodes * (nodes + NODE_COST)
+
+
+def fed(batch: DagBatch) -> Tensor:
+    """The edges, with one from the start node to every node that has none."""  # batch node node
+    unfed = ~batch.adjacency.any(1) & batch.node_mask()
+    unfed[:, 0] = False
+    adjacency = batch.adjacency.clone()
+    adjacency[:, 0] |= unfed
+    return adjacency
+
+
+def newest_predecessors(adjacency: Tensor) -> Tensor:
+    """The last predecessor of every node; -1 where it has none."""  # batch node
+    place = torch.arange(1, adjacency.shape[1] + 1, device=adjacency.device)
+    return (adjacency * place[:, None]).amax(1) - 1
+
+
+def layer_starts(newest: Tensor) -> Tensor:
+    """The first node of each node's layer: a layer is opened by a node with a predecessor in the layer before."""
+    known = newest.cpu().numpy()
+    starts = np.zeros_like(known)
+    for place in range(1, known.shape[1]):  # by numpy, which is ten times as fast on one short column
+        starts[:, place] = np.where(known[:, place] >= starts[:, place - 1], place, starts[:, place - 1])
+    return torch.from_numpy(starts).to(newest.device)  # batch node
+
+
+def layer_numbers(starts: Tensor) -> Tensor:
+    """The number of each node's layer; the start node's is 0."""  # batch node
+    opens = torch.zeros_like(starts)
+    opens[:, 1:] = starts[:, 1:] != starts[:, :-1]
+    return opens.cumsum(1)
+
+
+def distance_class(layers: Tensor) -> Tensor:
+    """Few classes of a number of layers, from 0 to `DISTANCES` - 1: 0, 1, 2, 3, 4-5, 6-8, 9-16, more."""
+    classes = torch.tensor([0, 1, 2, 3, 4, 4, 5, 5, 5, *[6] * 8, 7], device=layers.device)
+    return classes[layers.clamp(max=len(classes) - 1)]
+
+
+class _Looked(torch.autograd.Function):
+    """Rows of a small table, looked up very often: the gradient is one count per column, not a sort of all rows."""
+
+    @staticmethod
+    def forward(ctx: Any, table: Tensor, index: Tensor) -> Tensor:
+        ctx.save_for_backward(index)
+        ctx.rows = len(table)
+        return functional.embedding(index, table)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        (index,) = ctx.saved_tensors
+        flat, columns = index.flatten(), grad.flatten(0, -2).unbind(1)
+        return torch.stack([flat.bincount(column, ctx.rows) for column in columns], 1).to(grad.dtype), None
+
+
+class RelationBlock(nn.Module):
+    """Self-attention with a number for each relation, and a two-layer network; each is normed and added."""
+
+    def __init__(self, width: int, relations: int) -> None:
+        super().__init__()
+        self.attention_norm = nn.LayerNorm(width)
+        self.inwards = plain_linear(width, 3 * width)
+        self.outwards = plain_linear(width, width)
+        self.relations = nn.Parameter(0.1 * torch.randn(relations, HEADS))
+        self.norm = nn.LayerNorm(width)
+        self.first = plain_linear(width, FEED_FORWARD * width)
+        self.second = plain_linear(FEED_FORWARD * width, width)
+
+    def keys_and_values(self, tokens: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of all heads."""  # batch head node width/head
+        inner = self.inwards(self.attention_norm(tokens)).unflatten(-1, (3, HEADS, -1))
+        query, key, value = inner.permute(2, 0, 3, 1, 4).unbind(0)
+        return query, key, value
+
+    def attended(self, tokens: Tensor, query: Tensor, key: Tensor, value: Tensor, relations: Tensor) -> Tensor:
+        """The tokens after attending; the relation after the last one means: not seen."""  # batch node width
+        blind = self.relations.new_full((1, HEADS), -torch.inf)
+        table = torch.cat([self.relations, blind])
+        bias: Tensor = _Looked.apply(table, relations).permute(0, 3, 1, 2)  # batch head query key
+        weights = (query @ key.mT / math.sqrt(query.shape[-1]) + bias).softmax(-1)
+        tokens = tokens + self.outwards((weights @ value).transpose(1, 2).flatten(2))
+        outputs: Tensor = tokens + self.second(torch.relu(self.first(self.norm(tokens))))
+        return outputs
+
+    def forward(self, tokens: Tensor, relations: Tensor) -> Tensor:
+        return self.attended(tokens, *self.keys_and_values(tokens), relations)

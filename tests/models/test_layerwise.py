@@ -1,0 +1,176 @@
+"""What only the layerwise model promises: its order, its likelihood, whole DAGs of any size."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+import torch
+
+import dvae
+from contracts.model_examples import OWN_DAGS, TWO_ORDERS
+from dvae import Dag
+from dvae.dag import DagBatch
+from dvae.models import VAE, build
+from dvae.models.decoders.layerwise import LayerwiseDecoder
+from dvae.models.layer_order import layer_ordered
+from dvae.models.layerwise import by_size
+from dvae.tasks import GenericTask
+from models.layerwise_oracle import slow_nll
+
+FEEDS_END_AND_MORE = Dag(("in", "a", "b", "out"), ((0, 1), (1, 2), (1, 3), (2, 3)))
+NO_SINGLE_ENDS = (
+    Dag(("a", "b", "b", "a", "c"), ((0, 1), (0, 2), (1, 3), (3, 4), (0, 4))),
+    Dag(("c", "a", "b"), ((0, 2), (1, 2))),
+    Dag(("a",)),
+)
+EXAMPLES = {
+    "loose ends": OWN_DAGS,
+    "the end chooses": (*OWN_DAGS, FEEDS_END_AND_MORE),
+    "virtual ends": NO_SINGLE_ENDS,
+}
+
+
+def model(dags: tuple[Dag, ...], **settings: object) -> VAE:
+    task = GenericTask.infer("own", dags)
+    return build("layerwise", task, hidden=6, latent=3, seed=1, token_width=8, **settings).double()
+
+
+def layerwise(vae: VAE) -> LayerwiseDecoder:
+    assert isinstance(vae.decoder, LayerwiseDecoder)
+    return vae.decoder
+
+
+def random_dag(nodes: int, seed: int, kinds: str = "abc") -> Dag:
+    chance = random.Random(seed)
+    edges = {(chance.randrange(max(0, node - 6), node), node) for node in range(1, nodes) for _ in range(2)}
+    return Dag(tuple(chance.choice(kinds) for _ in range(nodes)), tuple(edges))
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_likelihoods_are_those_of_one_decision_after_another(name: str) -> None:
+    dags = (*EXAMPLES[name], *(random_dag(20, seed) for seed in range(2) if name == "virtual ends"))
+    vae = model(dags, layers=2)
+    batch = vae.prepare(vae.task.batch(dags))
+    z = 2 * torch.randn(len(batch), 3, generator=torch.Generator().manual_seed(0)).double()
+    slow = [slow_nll(layerwise(vae), *pair) for pair in zip(z, batch.to_dags(range(10)), strict=True)]
+    torch.testing.assert_close(vae.decoder.nll(z, batch), torch.stack(slow), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("end_chooses", [False, True])
+def test_the_probabilities_of_all_graphs_add_up_to_one(end_chooses: bool) -> None:
+    vae = model(tuple(dag for dag in EXAMPLES["the end chooses" if end_chooses else "loose ends"] if len(dag) < 6))
+    graphs = [graph for inner in range(4) for graph in _all_graphs(inner, end_chooses)]
+    batch = DagBatch.from_dags(graphs, {kind: kind for kind in range(4)}, vae.task.max_nodes)
+    z = torch.tensor([[1.0, -2.0, 0.5]], dtype=torch.float64)
+    nll = vae.decoder.nll(z.expand(len(batch), 3), batch).detach()
+    assert float((-nll).exp().sum()) == pytest.approx(1, abs=1e-9)
+
+
+def _all_graphs(inner: int, end_chooses: bool) -> list[Dag]:
+    """Every graph of two inner types in every order of its nodes, each fed; loose nodes lead to the end."""
+    found = []
+    into = [[set(some) for size in range(1, node + 1) for some in itertools.combinations(range(node), size)]
+            for node in range(1, inner + 1)]  # fmt: skip
+    for kinds in itertools.product((2, 3), repeat=inner):
+        for sources in itertools.product(*into):
+            edges = [(one, node) for node, some in enumerate(sources, start=1) for one in some]
+            used = sorted({one for one, _ in edges})
+            loose = [(one, inner + 1) for one in range(inner + 1) if one not in used]
+            extras = [some for size in range(len(used) + 1) for some in itertools.combinations(used, size)]
+            for extra in extras if end_chooses else [()]:
+                ends = [*loose, *((one, inner + 1) for one in extra)]
+                found.append(Dag((0, *kinds, 1), (*edges, *ends)))
+    return found
+
+
+def test_decodings_have_the_frequencies_of_their_likelihoods() -> None:
+    vae, draws = model(EXAMPLES["the end chooses"]), 20_000
+    z = torch.tensor([[2.0, 1.0, -3.0]], dtype=torch.float64)
+    batch = vae.decode_batch(z.expand(draws, 3), seed=0)
+    rows = torch.cat([batch.types, batch.adjacency.flatten(1).long()], 1)
+    distinct, which, counts = rows.unique(dim=0, return_inverse=True, return_counts=True)
+    first = torch.full((len(distinct),), draws).scatter_reduce(0, which, torch.arange(draws), "amin")
+    expected = draws * (-vae.decoder.nll(z.expand(len(distinct), 3), batch.select(first))).exp().detach()
+    often = expected > 40
+    deviations = (counts - expected)[often] / expected[often].sqrt()
+    assert int(often.sum()) >= 5
+    assert float(deviations.abs().max()) < 4
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_isomorphic_dags_become_one_sequence_of_layers(seed: int) -> None:
+    dag = random_dag(24, seed, "ab")
+    task = GenericTask.infer("own", [dag, Dag(("b", "a"), ((0, 1),))])
+    chance = random.Random(seed)
+    place = list(range(len(dag)))
+    chance.shuffle(place)
+    kinds = [dag.types[place.index(node)] for node in range(len(dag))]
+    shuffled = Dag(tuple(kinds), tuple((place[one], place[other]) for one, other in dag.edges))
+    batch = layer_ordered(task.batch([dag, shuffled]), "canonical")
+    assert torch.equal(batch.types[0], batch.types[1])
+    assert torch.equal(batch.adjacency[0], batch.adjacency[1])
+    assert batch.to_dags(task.vocabulary.labels)[0].canonical_key() == task.wrap(dag).canonical_key()
+    layer = [0] * task.max_nodes
+    for node, sources in enumerate(batch.to_dags(range(5))[0].predecessors()):
+        layer[node] = max((layer[source] + 1 for source in sources), default=0)
+    assert layer == sorted(layer)
+
+
+def test_an_order_with_a_meaning_stays_as_it_is() -> None:
+    batch = dvae.tasks.get("enas6").sample_batch(3, seed=0)
+    assert layer_ordered(batch, "given") is batch
+
+
+def test_values_in_columns_move_with_their_nodes() -> None:
+    dag = Dag(("a", "b", "a", "b"), ((0, 3), (1, 2)), {"size": (1.0, 2.0, 3.0, 4.0)})
+    task = GenericTask.infer("own", [dag, *NO_SINGLE_ENDS])
+    (moved,) = task.unbatch(layer_ordered(task.batch([dag]), "canonical"))
+    assert moved.canonical_key() == dag.canonical_key()
+
+
+@pytest.mark.parametrize("greedy", [False, True])
+def test_untrained_samples_are_whole_dags_without_help_of_rules(greedy: bool) -> None:
+    for dags in EXAMPLES.values():
+        vae = model(dags)
+        batch = vae.decode_batch(6 * torch.randn(50, 3).double(), seed=0, greedy=greedy)
+        assert bool(vae.task.valid(batch).all())
+
+
+@pytest.mark.parametrize("nodes", [1, 150])
+def test_graphs_of_one_node_and_of_hundreds(nodes: int) -> None:
+    dags = [random_dag(nodes, seed) for seed in range(2)] + [Dag(("c", "a", "b"), ((0, 1),))]
+    vae = model(tuple(dags))
+    posterior = vae.encode(dags)
+    assert vae.reconstruction_nll(dags, posterior.mean).isfinite().all()
+    decoded = vae.decode_batch(posterior.mean, seed=0)
+    assert bool(vae.task.valid(decoded).all())
+
+
+def test_any_other_encoder_sees_graphs_in_layer_order() -> None:
+    task = GenericTask.infer("own", OWN_DAGS)
+    for encoder in ("dvae", "pace"):
+        vae = build("layerwise", task, encoder=encoder, hidden=6, latent=3, seed=0, token_width=8).double()
+        first, second = vae.reconstruction_nll(TWO_ORDERS, torch.zeros(2, 3)).tolist()
+        assert first == pytest.approx(second)
+
+
+def test_depths_are_learned_with_the_sizes() -> None:
+    chains = [Dag(tuple("ab" * size), tuple((i, i + 1) for i in range(2 * size - 1))) for size in (1, 2, 4)]
+    wide = [Dag(tuple("a" * size)) for size in (3, 5)]
+    dags = (*chains, *wide)
+    vae = build("layerwise", GenericTask.infer("own", dags), hidden=16, latent=4, token_width=32, seed=0)
+    dvae.fit(vae, dags, epochs=80, batch_size=5, learning_rate=5e-3, progress=False)
+    again = vae.decode(vae.encode(dags).mean, greedy=True)
+    assert [dag.canonical_key() for dag in again] == [dag.canonical_key() for dag in dags]
+
+
+def test_graphs_of_like_size_are_computed_together() -> None:
+    dags = [random_dag(size, seed=0) for size in (150, 8, 140, 12, 3, 90)]
+    task = GenericTask.infer("own", dags)
+    batch = task.batch(dags)
+    groups = list(by_size(batch))
+    assert torch.equal(torch.cat([index for index, _ in groups]).sort().values, torch.arange(6))
+    assert [part.num_nodes.tolist() for _, part in groups] == [[152, 142, 92], [14, 10, 5]]
+    assert [part.max_nodes for _, part in groups] == [152, 14]
