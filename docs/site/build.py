@@ -34,7 +34,7 @@ BORROWED = {
 SAME_AS = {"README.md": "index.md"}  # what a link to the README leads to
 RENAMED = {"search.md": "searches.md"}  # Sphinx has a search.html of its own
 WRITTEN = ("reference/cli.md", "reference/settings.md", "api/index.md")  # by `pages`; they lie in no folder
-ALSO = {"results/README.md": ("report", "benchmarks", "straight-axes", "bayesnet", "defaults")}  # pages below a page
+RESULTS = "results/README.md"  # all other pages of its folder come below it in the navigation
 LINK = re.compile(r"(?P<mark>!?)\[(?P<text>[^\]\[]*)\]\((?P<target>[^)\s]+)\)")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.M | re.S)
 MERMAID = re.compile(r"^```mermaid\n(.*?)^```$", re.M | re.S)
@@ -82,8 +82,9 @@ class Stage:
         """A page with its links turned, and its graphs as pictures; code stays as it is."""
         text = MERMAID.sub(lambda found: self.drawn(found[1]), text)
         text = CONTENTS.sub(lambda found: contents(found["pages"].split(), found["caption"]), text)
-        if self.places[source] in ALSO:
-            text += f"\n{contents(ALSO[self.places[source]])}\n"
+        if self.places[source] == RESULTS:
+            below = sorted(Path(place) for place in self.places.values() if Path(place).match("results/*.md"))
+            text += f"\n{contents([page.stem for page in below if str(page) != RESULTS])}\n"
         parts, end = [], 0
         for code in CODE.finditer(text):
             parts += [self.turned(text[end : code.start()], source), code[0]]
