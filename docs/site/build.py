@@ -82,6 +82,8 @@ class Stage:
         """A page with its links turned, and its graphs as pictures; code stays as it is."""
         text = MERMAID.sub(lambda found: self.drawn(found[1]), text)
         text = CONTENTS.sub(lambda found: contents(found["pages"].split(), found["caption"]), text)
+        if source == "docs/index.md":
+            text += f"\n{contents(unlisted(), 'More')}\n"
         if self.places[source] == RESULTS:
             below = sorted(Path(place) for place in self.places.values() if Path(place).match("results/*.md"))
             text += f"\n{contents([page.stem for page in below if str(page) != RESULTS])}\n"
@@ -128,6 +130,16 @@ def contents(names: Sequence[str], caption: str | None = None) -> str:
     title = [] if caption is None else [f":caption: {caption}"]
     pages = [RENAMED.get(f"{name}.md", f"{name}.md") for name in names]
     return "\n".join(["```{toctree}", ":hidden:", *title, "", *pages, "```"])
+
+
+def unlisted() -> list[str]:
+    """Pages of docs/ that no list names; results list themselves."""
+    pages = {path.relative_to(DOCS) for path in DOCS.rglob("*.md")}
+    named = {Path("index.md")}
+    for page in pages:
+        for found in CONTENTS.finditer((DOCS / page).read_text(encoding="utf-8")):
+            named |= {Path(os.path.normpath(page.parent / f"{name}.md")) for name in found["pages"].split()}
+    return sorted(page.with_suffix("").as_posix() for page in pages - named if page.parts[0] not in ("site", "results"))
 
 
 def main() -> int:
