@@ -71,16 +71,22 @@ def _is_complaint(line: Any) -> bool:
 class Visitor:
     """One open page, what it asked for and what it complained about."""
 
-    def __init__(self, browser: Any, address: str, width: int = 1280, height: int = 800, theme: str = "light") -> None:
-        self.page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=theme)
+    def __init__(
+        self, browser: Any, address: str, width: int = 1280, height: int = 800, theme: str = "light", **more: Any
+    ) -> None:
+        self.page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=theme, **more)
         self.requested: list[str] = []
         self.complaints: list[str] = []
         self.page.on("request", lambda request: self.requested.append(request.url))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("console", lambda line: self.complaints.append(line.text) if _is_complaint(line) else None)
+        self.open(address)
+
+    def open(self, address: str) -> None:
+        """Opens a page and waits until it is there."""
         self.page.goto(address)
         self.page.wait_for_function("document.documentElement.dataset.ready === 'yes'")
-        self.page.wait_for_selector("#facts .fact")
+        self.page.wait_for_selector("#facts .fact", state="attached")  # an address may open another tab
 
     def text(self, selector: str) -> str:
         return str(self.page.inner_text(selector))
@@ -98,16 +104,21 @@ class Visitor:
         self.page.click(f"#{dropdown}")
         self.page.click(f".dash-dropdown-content label:has-text('{option}')")
 
-    def click_map(self, x: float, y: float) -> None:
-        """Clicks at a place of the map, in its own units."""
-        spot = self.page.evaluate(
-            """([x, y]) => {
-                const graph = document.querySelector("#map .js-plotly-plot"), box = graph.getBoundingClientRect();
+    def spot(self, x: float, y: float, chart: str = "#map") -> tuple[float, float]:
+        """Where on the page a place of the map, or of another chart, is, given in its own units."""
+        left, top = self.page.evaluate(
+            """([x, y, chart]) => {
+                const graph = document.querySelector(`${chart} .js-plotly-plot`), box = graph.getBoundingClientRect();
                 const { xaxis, yaxis } = graph._fullLayout;
                 return [box.left + xaxis._offset + xaxis.d2p(x), box.top + yaxis._offset + yaxis.d2p(y)];
             }""",
-            [x, y],
+            [x, y, chart],
         )
+        return left, top
+
+    def click_map(self, x: float, y: float) -> None:
+        """Clicks at a place of the map, in its own units."""
+        spot = self.spot(x, y)
         self.page.mouse.move(*spot)
         self.page.wait_for_timeout(150)  # for plotly to say what is under the pointer
         self.page.mouse.click(*spot)

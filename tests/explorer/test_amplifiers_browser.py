@@ -70,7 +70,7 @@ def test_the_front_is_drawn_hovered_and_clicked(visitor: Visitor, model: PageMod
     assert all(name in visitor.text("#front-card .values") for name in ("gain", "bw", "pm"))
     page.mouse.click(*spot)
     page.wait_for_selector("#panel-Inspect:not([hidden])")
-    visitor.wait_for_text("#title", "Your DAG")
+    visitor.wait_for_text("#title", f"Trial {chosen} of wishes")
     shown = model.space.task.parse(page.input_value("#text"))
     assert shown == model.scored_trial(0, chosen).dag
 

@@ -190,6 +190,14 @@ def test_a_walk_goes_from_one_dag_to_another(visitor: Visitor, asia: Space) -> N
     visitor.wait_for_text("#walk-facts", f"{turns[0] + 1} / 33")
     marked = [part for part in visitor.elements("walk-drawing") if {"added", "removed"} & set(part["classes"].split())]
     assert len(marked) > 0
+    walk = model.walk(start, {"known": end}, "circle")
+    step, score = next((n, s.score) for n, s in enumerate(walk.steps, 1) if s.score is not None and n != turns[0] + 1)
+    page.locator("#walk-chart").scroll_into_view_if_needed()
+    spot = visitor.spot(step, score, "#walk-chart")
+    page.mouse.move(*spot)
+    page.wait_for_timeout(150)  # for plotly to say what is under the pointer
+    page.mouse.click(*spot)
+    visitor.wait_for_text("#walk-facts", f"{step} / 33")
     page.click("#walk-inspect")
     visitor.wait_for_text("#title", "Decoded DAG")
 
@@ -226,7 +234,7 @@ def test_a_running_study_is_followed_and_its_best_exported(
     download.value.save_as(path)
     assert [f"{item.score:,.2f}" for item in load_jsonl(path)] == [best]
     page.click(".top-row button >> nth=0")
-    visitor.wait_for_text("#title", "Your DAG")
+    visitor.wait_for_text("#title", "of asia")  # a trial of this study, not "Your DAG"
 
 
 def test_what_is_shown_is_exported(visitor: Visitor, tmp_path: Path) -> None:

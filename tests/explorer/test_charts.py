@@ -91,6 +91,17 @@ def test_a_study_keeps_its_colour_whichever_is_chosen(make_study: MakeStudy) -> 
     assert len(set(best[0].values())) == 3
 
 
+def test_the_gap_to_the_best_is_drawn_on_a_logarithmic_scale(make_study: MakeStudy) -> None:
+    studies = {0: snapshot(make_study([1.0, 3.0], name="one")), 1: snapshot(make_study([2.0, 5.0], name="two"))}
+    figure = charts.gap_chart(studies, 0, [])
+    assert figure["layout"]["yaxis"]["type"] == "log"
+    assert figure["data"][0]["y"] == [4.0, 2.0]
+    assert figure["data"][1]["y"][0] == 3.0
+    assert 0 < figure["data"][1]["y"][1] < 2.0  # it has reached the best: at the lower edge
+    assert "gap to 5" in figure["layout"]["yaxis"]["title"]["text"]
+    assert charts.gap_chart({0: snapshot(make_study([]))}, 0, [])["data"][0]["y"] == []
+
+
 def test_steps_of_a_walk_are_counted_from_one() -> None:
     figure = charts.walk_chart([1.0, None, 2.0], 2)
     assert figure["data"][0]["x"] == [1, 2, 3]

@@ -109,7 +109,7 @@ def test_chosen_trials_are_exported_best_first(asia: Space, make_study: MakeStud
     for numbers in (None, [], "all", [77]):
         with pytest.raises(RequestError):
             model.export_trials(0, numbers, "jsonl")
-    assert model.trial(0, 1) == Given(asia.known.dags[1])
+    assert model.trial(0, 1) == Given(asia.known.dags[1], "Trial 1 of search")
     with pytest.raises(RequestError, match="no scored trial 9"):
         model.trial(0, 9)
 

@@ -34,7 +34,7 @@ def app(asia: Space) -> Any:
 
     ledger = MemoryLedger("search")
     extend(ledger, asia.known.dags, [-3.0, None, -1.0, -2.0])
-    return make_app(PageModel(asia, [Study(ledger)]))
+    return make_app(PageModel(asia, [Study(ledger)], others=[PageModel(asia)]))
 
 
 @pytest.fixture
@@ -131,14 +131,39 @@ def junk(chance: random.Random, depth: int = 0) -> Any:
     if kind == 8:
         return [junk(chance, depth + 1) for _ in range(chance.randrange(4))]
     if kind == 9:
-        return {chance.choice(["known", "latent", "types", "edges", "x", "y"]): junk(chance, depth + 1)}
+        names = ["known", "latent", "types", "edges", "x", "y", "trial", "study", "run", "end", "by", "box", "called"]
+        return {chance.choice(names): junk(chance, depth + 1)}
     if kind == 10:
         return {"known": chance.randrange(-1, 90)}
     if kind == 11:
         return {"latent": [chance.uniform(-9, 9) for _ in range(chance.choice([5, 6]))]}
     if kind == 12:
         return {"types": ["A", "S", junk(chance, depth + 1)], "edges": [[0, chance.randrange(4)]]}
-    return chance.choice(["[A][S]", "PC 1 and 2", "Walk", "Search", "Neighbourhood", "line", "5", "jsonl", "é" * 300])
+    if chance.random() < 0.3:
+        corners = [[chance.uniform(-9, 9), junk(chance, 3)] for _ in range(chance.randrange(5))]
+        return {
+            "plane": "PC 1 and 2",
+            "corners": corners,
+            "by": "score",
+            "box": {},
+            "run": 0,
+            "end": "A",
+            "x": 1,
+            "y": 1,
+        }
+    words = ["[A][S]", "PC 1 and 2", "Walk", "Search", "Neighbourhood", "line", "5", "jsonl", "é" * 300]
+    words += [
+        "Gallery",
+        "Runs",
+        "density",
+        "score",
+        "edges > 3, A -> S",
+        "selected",
+        "bookmarks",
+        "rising",
+        "all trials",
+    ]
+    return chance.choice(words)
 
 
 def requests(dependencies: list[dict[str, Any]], chance: random.Random, rounds: int) -> Iterator[dict[str, Any]]:

@@ -1,5 +1,7 @@
 """An interactive page on a trained model: its latent space to click, edit and walk through, and its searches."""
 
+from dvae.explorer.bookmarks import FILE as BOOKMARKS_FILE
+from dvae.explorer.bookmarks import Bookmarks
 from dvae.explorer.maps import FlatMap
 from dvae.explorer.model import PageModel
 from dvae.explorer.network_model import NetworkModel
@@ -9,6 +11,8 @@ from dvae.explorer.space import Finding, Space
 from dvae.explorer.studies import open_studies
 
 __all__ = [
+    "BOOKMARKS_FILE",
+    "Bookmarks",
     "Changed",
     "Finding",
     "FlatMap",

@@ -8,6 +8,7 @@ from dash import dcc, html
 
 from dvae.explorer import graph_view
 from dvae.explorer.colours import colour_at, short_number
+from dvae.explorer.places import Given
 from dvae.explorer.space import CONFIDENCE_DRAWS, Finding, Space
 from dvae.explorer.studies import Scored, Snapshot
 from dvae.explorer.walks import Step
@@ -17,10 +18,12 @@ def title_of(finding: Finding) -> str:
     """What the page calls a DAG."""
     if finding.origin == "known":
         return "Known DAG" if finding.same_as is None else f"Known DAG {finding.same_as:,}"
-    return "Decoded DAG" if finding.origin == "decoded" else "Your DAG"
+    if finding.origin == "decoded":
+        return "Decoded DAG"
+    return (finding.place.called if isinstance(finding.place, Given) else "") or "Your DAG"
 
 
-def facts(finding: Finding, can_score: bool) -> list[html.Div]:
+def facts(finding: Finding, can_score: bool, draws: int = CONFIDENCE_DRAWS) -> list[html.Div]:
     """Score, validity, confidence and novelty of a DAG, and the rule that it breaks."""
     known = finding.same_as
     return [
@@ -30,7 +33,7 @@ def facts(finding: Finding, can_score: bool) -> list[html.Div]:
             "Confidence",
             _percent(finding.confidence),
             "of decodings agree",
-            title=f"The share of {CONFIDENCE_DRAWS} sampled decodings of this latent that give this DAG",
+            title=f"The share of {draws} sampled decodings of this latent that give this DAG",
         ),
         _fact("Novelty", "new", "not on the map") if known is None else _fact("Novelty", "known", f"number {known:,}"),
         *_reason(finding.broken_rule),
@@ -80,8 +83,9 @@ def grid_cells(space: Space, steps: list[Step]) -> list[html.Button]:
             html.Button(
                 id={"type": "cell", "index": number},
                 className=f"thumb {state}".strip(),
+                title=None if step.valid else f"Not valid: {space.broken_rule(step.dag)}",
                 style={"--heat": colour_at(space.rank_of(step.score)) or "var(--line)"},
-                children=[html.Img(src=graph_view.thumbnail(step.dag, space.task), alt=f"DAG {number} of the grid"),
+                children=[html.Img(src=graph_view.thumbnail(step.dag, space.task), alt=f"DAG {number + 1} of the grid"),
                           html.Small(text)],
             )
         )  # fmt: skip
@@ -133,6 +137,12 @@ def front_card(space: Space, snapshot: Snapshot, trial: Scored) -> list[Any]:
     """The candidate under the pointer in the chart of a front."""
     picture = html.Img(src=graph_view.thumbnail(trial.dag, space.task), alt="")
     return [picture, _worth(snapshot, trial), html.Small(f"trial {trial.number:,}"), *_standing_note(snapshot, trial)]
+
+
+def proposal_card(space: Space, snapshot: Snapshot, trial: Scored) -> list[Any]:
+    """The proposal of a study under the pointer on the map."""
+    best = [html.Small("the best of the study")] if snapshot.front is None and trial.number in snapshot.stars else []
+    return [*front_card(space, snapshot, trial), *best]
 
 
 def _worth(snapshot: Snapshot, trial: Scored) -> html.Strong | html.Div:

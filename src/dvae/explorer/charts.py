@@ -71,22 +71,53 @@ def progress_chart(studies: Mapping[int, Snapshot], chosen: int, lines: Sequence
     ]
     layout = {
         **plain_layout(),
-        "margin": {"l": 64, "r": 10, "t": 10, "b": 36},
-        "xaxis": {**axis(), "title": {"text": "trial", "font": {"size": 11}, "standoff": 4}, "rangemode": "tozero"},
+        **_trial_axis(),
         "yaxis": {**axis(), "nticks": 5, "range": _focus(studies, chosen, lines)},
         "shapes": shapes,
         "annotations": notes,
-        "legend": {
-            "orientation": "h",
-            "x": 1,
-            "xanchor": "right",
-            "y": 0.02,
-            "yanchor": "bottom",
-            "font": {"size": 11},
-        },
         "uirevision": chosen,
     }
     return {"data": data, "layout": layout}
+
+
+def gap_chart(studies: Mapping[int, Snapshot], chosen: int, lines: Sequence[Baseline]) -> Figure:
+    """How far the best of each study is from the best score known of, on a logarithmic scale.
+
+    A study that has reached it ends at the lower edge: there is no logarithm of nothing.
+    """
+    higher = studies[chosen].higher_is_better
+    known = [value for study in studies.values() for value in study.best] + [line.score for line in lines]
+    best = (max if higher else min)(known) if known else 0.0
+    gaps = {number: [abs(best - value) for value in study.best] for number, study in studies.items()}
+    least = min((gap for row in gaps.values() for gap in row if gap > 0), default=1.0)
+    data = [
+        _curve(
+            study,
+            [max(gap, least / 3) for gap in gaps[number]],
+            study.name,
+            series_colour(number),
+            width=2.6 if number == chosen else 1.6,
+            dash="solid",
+        )
+        for number, study in studies.items()
+    ]
+    title = {"text": f"gap to {short_number(best)}", "font": {"size": 11}, "standoff": 4}
+    layout = {
+        **plain_layout(),
+        **_trial_axis(),
+        "yaxis": {**axis(), "type": "log", "dtick": 1, "title": title},
+        "uirevision": f"gap {chosen}",
+    }
+    return {"data": data, "layout": layout}
+
+
+def _trial_axis() -> dict[str, Any]:
+    """What charts over the trials of studies have in common."""
+    return {
+        "margin": {"l": 64, "r": 10, "t": 30, "b": 36},
+        "xaxis": {**axis(), "title": {"text": "trial", "font": {"size": 11}, "standoff": 4}, "rangemode": "tozero"},
+        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.01, "yanchor": "bottom", "font": {"size": 11}},
+    }
 
 
 def _focus(studies: Mapping[int, Snapshot], chosen: int, lines: Sequence[Baseline]) -> list[float] | None:

@@ -72,7 +72,7 @@ def segments(name: str, options: list[str], value: str, label: str, kind: str = 
     return html.Div(dcc.RadioItems(choices, value, id=name, className=kind), role="group", **aria_label(label))
 
 
-def menu(name: str, placeholder: str, kind: str = "drop", **more: Any) -> dcc.Dropdown:
+def menu(name: str | dict[str, Any], placeholder: str, kind: str = "drop", **more: Any) -> dcc.Dropdown:
     """A drop-down list."""
     fixed: Any = {"clearable": False, "searchable": False, **more}
     return dcc.Dropdown(id=name, placeholder=placeholder, className=kind, **fixed)

@@ -6,7 +6,7 @@ from typing import Any
 
 from dash import Dash, Input, Output, Patch, State, ctx, dcc, html, no_update
 
-from dvae.explorer import cards, map_figure, map_marks, places
+from dvae.explorer import cards, map_figure, map_marks, map_tools, places
 from dvae.explorer.charts import Figure
 from dvae.explorer.controls import aria_label, button, segments
 from dvae.explorer.maps import FlatMap
@@ -16,32 +16,35 @@ from dvae.explorer.space import Space
 OPTIONS: Any = {
     "displaylogo": False,
     "scrollZoom": True,
-    "modeBarButtons": [["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
+    "modeBarButtons": [["select2d", "lasso2d", "pan2d", "zoom2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]],
     "plotGlPixelRatio": 1.5,
 }
+CLICK = "Click a point to see its DAG, or anywhere else to decode that spot."
+DRAG = "Drag A and B to move the ends of the walk."
+SPOKEN = (
+    "Map of the latent space: the arrow keys move the decoded spot, with shift in larger steps; "
+    "plus and minus zoom, 0 shows all"
+)
 
 
-def card(space: Space) -> html.Section:
+def first_plane(space: Space) -> FlatMap:
+    """The map that the page opens with."""
+    return space.planes[-1] if len(space.sorted_scores) > 1 else space.planes[0]
+
+
+def card(model: PageModel) -> html.Section:
     """The map with its choices above and below it."""
-    scored = len(space.sorted_scores) > 1
-    plane = space.planes[-1] if scored else space.planes[0]
-    backgrounds = [kind for kind in map_figure.BACKGROUNDS if scored or kind != "score"]
-    background = segments("background", backgrounds, "density", "Background of the map")
+    space = model.space
+    plane = first_plane(space)
     head = [
         html.H2("Map"),
         segments("plane", space.map_names, plane.name, "Axes of the map"),
-        html.Div([html.Span("Background", className="label"), background], className="row push"),
+        button("Gallery", "open-gallery", "Show what is selected or filtered as a gallery", "quiet small push"),
     ]
     frame = [
-        dcc.Graph(
-            id="map",
-            figure=_first_figure(space, plane),
-            config=OPTIONS,
-            clear_on_unhover=True,
-            responsive=True,
-            className="graph",
-        ),
+        dcc.Graph(id="map", figure=_first_figure(space, plane), config=OPTIONS, responsive=True, className="graph"),
         dcc.Tooltip(id="hover-card", direction="right", loading_text="", className="hover-card"),
+        html.P(id="map-wait", className="map-wait", role="status", hidden=True),
     ]
     anchor = [
         html.Span("Other dimensions from", className="label"),
@@ -49,59 +52,54 @@ def card(space: Space) -> html.Section:
         button("Reset", "anchor-reset", hidden=True),
     ]
     foot = [
-        html.P("Click a point to see its DAG, or anywhere else to decode that spot.", className="hint"),
+        html.P(CLICK, id="map-hint", className="hint"),
         html.Div(anchor, className="anchor"),
         dcc.Checklist([{"label": "Only valid DAGs", "value": "enforce"}], [], id="enforce", className="check"),
     ]
-    spoken = aria_label("Map of the latent space: the arrow keys move the decoded spot, with shift in larger steps")
+    spoken = aria_label(SPOKEN)
     return html.Section(
         className="card map-card",
         children=[
             html.Div(head, className="card-head"),
+            map_tools.row(model),
             html.Div(frame, id="map-frame", className="map-frame", tabIndex=0, role="application", **spoken),
             html.Div(foot, className="card-foot"),
         ],
+        **aria_label("Map"),
     )
 
 
 def connect(app: Dash, model: PageModel) -> None:
-    """Clicks, marks, background and the card under the pointer."""
-    space = model.space
+    """Clicks, marks and the card under the pointer."""
+    map_tools.connect(app, model)
 
     @app.callback(
-        Output("current", "data", allow_duplicate=True), Input("map-click", "data"), State("plane", "value"),
+        Output("current", "data", allow_duplicate=True), Input("map-click", "data"), State("shown-plane", "data"),
         State("anchor", "data"), prevent_initial_call=True,
     )  # fmt: skip
     def choose(click: Any, plane: Any, anchor: Any) -> Any:
         return places.to_json(model.click(click, plane, anchor))
 
     @app.callback(
-        Output("anchor", "data"), Output("anchor-name", "children"), Output("anchor-reset", "hidden"),
-        Input("set-anchor", "n_clicks"), Input("anchor-reset", "n_clicks"), State("current", "data"),
-        prevent_initial_call=True,
+        Output("anchor", "data"), Input("set-anchor", "n_clicks"), Input("anchor-reset", "n_clicks"),
+        State("current", "data"), prevent_initial_call=True,
     )  # fmt: skip
     def anchor(_: Any, __: Any, shown: Any) -> Any:
-        if ctx.triggered_id == "anchor-reset":
-            return None, "the mean", True
-        finding = model.find(shown)
-        return places.to_json(finding.place), cards.title_of(finding).lower().replace("dag", "DAG"), False
+        return None if ctx.triggered_id == "anchor-reset" else places.to_json(model.place(shown))
 
     @app.callback(
-        Output("map", "figure", allow_duplicate=True), Input("plane", "value"), Input("background", "value"),
+        Output("anchor-name", "children"), Output("anchor-reset", "hidden"), Input("anchor", "data"),
         prevent_initial_call=True,
     )  # fmt: skip
-    def ground(plane: Any, background: Any) -> Any:
-        kind = places.choice(background, map_figure.BACKGROUNDS, "the background")
-        figure = map_figure.map_figure(space, model.plane(plane), kind)
-        patch = Patch()
-        for trace in (map_figure.BACKGROUND, map_figure.POINTS):
-            patch["data"][trace] = figure["data"][trace]
-        patch["layout"] = figure["layout"]
-        return patch
+    def anchor_name(anchor: Any) -> Any:
+        if anchor is None:
+            return "the mean", True
+        title = cards.title_of(model.find(anchor))
+        return title[:1].lower() + title[1:], False
 
     @app.callback(
         Output("map", "figure"), Input("current", "data"), Input("enforce", "value"), Input("anchor", "data"),
-        Input("walk-start", "data"), Input("walk-end", "data"), Input("plane", "value"), Input("tab", "value"),
+        Input("walk-start", "data"), Input("walk-end", "data"), Input("shown-plane", "data"), Input("tab", "value"),
         prevent_initial_call=True,
     )  # fmt: skip
     def marks(shown: Any, enforce: Any, anchor: Any, start: Any, end: Any, plane: Any, tab: Any) -> Any:
@@ -118,16 +116,18 @@ def connect(app: Dash, model: PageModel) -> None:
 
     @app.callback(
         Output("hover-card", "show"), Output("hover-card", "bbox"), Output("hover-card", "children"),
-        Input("map", "hoverData"), prevent_initial_call=True,
+        Input("map-hover", "data"), prevent_initial_call=True,
     )  # fmt: skip
     def hover(data: Any) -> Any:
-        point = _point(data)
-        if point is None:
+        if not isinstance(data, dict) or not isinstance(data.get("box"), dict):
             return False, no_update, no_update
-        place = model.place({"known": point.get("pointNumber")})
-        if not isinstance(place, places.Known) or not isinstance(point.get("bbox"), dict):
-            return False, no_update, no_update
-        return True, point["bbox"], cards.hover_card(space, place.index)
+        if data.get("trial") is not None:
+            study = model.study(data.get("study"))
+            trial = model.scored_trial(data.get("study"), data["trial"])
+            return True, data["box"], cards.proposal_card(model.space, study, trial)
+        place = model.place({"known": data.get("known")})
+        assert isinstance(place, places.Known)
+        return True, data["box"], cards.hover_card(model.space, place.index)
 
 
 def _first_figure(space: Space, plane: FlatMap) -> Figure:
@@ -136,11 +136,3 @@ def _first_figure(space: Space, plane: FlatMap) -> Figure:
     x, y = plane.project(space.latents[space.best][None])[0].tolist()
     figure["data"][map_figure.CURRENT] = map_marks.current_trace(x, y)
     return figure
-
-
-def _point(data: Any) -> dict[str, Any] | None:
-    """The known DAG under the pointer, as plotly describes it."""
-    points = data.get("points") if isinstance(data, dict) else None
-    if not isinstance(points, list) or not points or not isinstance(points[0], dict):
-        return None
-    return points[0] if points[0].get("curveNumber") == map_figure.POINTS else None

@@ -5,7 +5,6 @@ Colours work on light and on dark backgrounds; text and lines take theirs from t
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,8 +13,10 @@ import numpy.typing as npt
 from scipy.ndimage import gaussian_filter
 
 from dvae.explorer.charts import Figure, plain_layout
-from dvae.explorer.colours import SCALE, short_number
+from dvae.explorer.colours import ACCENT, INK, SCALE
+from dvae.explorer.map_colours import colours_of, default_colours, only, packed
 from dvae.explorer.map_marks import Trace, nothing
+from dvae.explorer.quantities import SCORE, Mask, Quantity
 from dvae.explorer.space import Map, Space
 
 Floats = npt.NDArray[np.float64]
@@ -25,19 +26,22 @@ RASTER = 72  # cells of the background along each side
 BLUR = 1.6  # cells
 MARGIN = 0.06  # around the data, of their range
 MIN_DENSITY = 0.012  # of the largest: below it a mean score says nothing
-COLOUR_TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
-BACKGROUND, POINTS, PROPOSALS, PATH_TRACE, GRID, MARKS, CURRENT = range(7)
+BACKGROUND, FADED, POINTS, PROPOSALS, PATH_TRACE, GRID, MARKS, CURRENT = range(8)
 """The positions of the map's traces."""
+POSITIONS = {"points": POINTS, "proposals": PROPOSALS, "marks": MARKS, "current": CURRENT}  # that the browser asks for
 
 
-def map_figure(space: Space, plane: Map, background: str) -> Figure:
-    """The map with nothing on it but the known DAGs."""
+def map_figure(
+    space: Space, plane: Map, background: str, colour: Quantity | None = None, shown: Mask | None = None
+) -> Figure:
+    """The map with nothing on it but the known DAGs; `colour` and `shown` are as in `points_trace`."""
     places = plane.project(space.latents).double().numpy()
     return {
         "data": [
             background_trace(space, places, background),
-            points_trace(space, places),
+            faded_trace(places, shown),
+            points_trace(space, places, colour, shown),
             *(nothing() for _ in range(5)),
         ],
         "layout": map_layout(plane, places),
@@ -63,53 +67,40 @@ def map_layout(plane: Map, places: Floats) -> dict[str, Any]:
         **axes,
         **plain_layout(),
         "margin": {"l": 48, "r": 8, "t": 8, "b": 42},
-        "hovermode": "closest",
-        "hoverdistance": 8,
+        "hovermode": False,  # the page finds out itself what is under the pointer or the finger
         "dragmode": "pan",
         "uirevision": plane.name,
-        "clickmode": "event",
+        "clickmode": "none",
+        "newselection": {"line": {"color": ACCENT, "width": 1.6, "dash": "dot"}},
+        "meta": {"plane": plane.name, "traces": POSITIONS},
     }
 
 
-def points_trace(space: Space, places: Floats) -> Trace:
-    """The known DAGs, coloured by the rank of their score: a few terrible ones would else take the whole scale.
-
-    Without scores the number of nodes is shown, where it differs.
-    """
-    marker: dict[str, Any] = {"size": _size_of(len(places)), "opacity": 0.72, "color": "#4477b5"}
-    sizes = [len(dag) for dag in space.known.dags]
-    if len(space.sorted_scores) > 1:
-        ranks = [space.rank_of(score) for score in space.known.scores]
-        values = np.array([np.nan if rank is None else rank for rank in ranks])
-        ticks = [short_number(float(np.quantile(space.sorted_scores.numpy(), share))) for share in COLOUR_TICKS]
-        marker |= _coloured(values, 0, 1, "score")
-        marker["colorbar"] |= {"tickvals": list(COLOUR_TICKS), "ticktext": ticks}
-    elif min(sizes) < max(sizes):
-        marker |= _coloured(np.array(sizes, dtype=float), min(sizes), max(sizes), "nodes")
-        marker["colorbar"] |= {"tick0": min(sizes), "dtick": -(-(max(sizes) - min(sizes)) // 8)}  # whole numbers
-    return {
-        "type": "scattergl",
-        "mode": "markers",
-        "x": _packed(places[:, 0]),
-        "y": _packed(places[:, 1]),
-        "marker": marker,
-        "hoverinfo": "none",  # the page shows its own card
-        "showlegend": False,
+def points_trace(space: Space, places: Floats, colour: Quantity | None = None, shown: Mask | None = None) -> Trace:
+    """The known DAGs, coloured by a quantity, else by the rank of their score; `shown` says which of them."""
+    look = default_colours(space) if colour is None or colour.name == SCORE else colours_of(colour)
+    marker: dict[str, Any] = {"size": _size_of(len(places)), "opacity": 0.72, "color": "#4477b5", **look}
+    trace: Trace = {"type": "scattergl", "mode": "markers", "hoverinfo": "skip", "showlegend": False}
+    if shown is None or shown.all():
+        return trace | {"x": packed(places[:, 0]), "y": packed(places[:, 1]), "marker": marker}
+    few = places[shown]
+    numbers = np.flatnonzero(shown).tolist()  # what the page calls them: their places among all
+    return trace | {
+        "x": packed(few[:, 0]),
+        "y": packed(few[:, 1]),
+        "customdata": numbers,
+        "marker": only(marker, shown),
     }
 
 
-def _coloured(values: Floats, low: float, high: float, title: str) -> dict[str, Any]:
-    """Colours by value, and the bar that explains them."""
-    bar = {
-        "thickness": 8,
-        "outlinewidth": 0,
-        "len": 0.62,
-        "x": 1.0,
-        "xpad": 10,
-        "tickfont": {"size": 11},
-        "title": {"text": title, "font": {"size": 11}},
-    }
-    return {"color": _packed(values), "colorscale": SCALE, "cmin": low, "cmax": high, "colorbar": bar}
+def faded_trace(places: Floats, shown: Mask | None) -> Trace:
+    """The known DAGs that a filter leaves out, faintly: where there are others still shows."""
+    if shown is None or shown.all():
+        return nothing()
+    rest = places[~shown]
+    marker = {"size": _size_of(len(places)) - 1.5, "opacity": 0.22, "color": INK}
+    trace: Trace = {"type": "scattergl", "mode": "markers", "hoverinfo": "skip", "showlegend": False}
+    return trace | {"x": packed(rest[:, 0]), "y": packed(rest[:, 1]), "marker": marker}
 
 
 def background_trace(space: Space, places: Floats, kind: str) -> Trace:
@@ -149,11 +140,6 @@ def _bounds(places: Floats) -> tuple[Floats, Floats]:
     low, high = places.min(0), places.max(0)
     room = np.maximum(high - low, 1e-3) * MARGIN
     return low - room, high + room
-
-
-def _packed(values: Floats) -> dict[str, str]:
-    """Numbers as plotly's typed arrays: a third of the bytes, and nothing to parse."""
-    return {"dtype": "f4", "bdata": base64.b64encode(values.astype("<f4").tobytes()).decode("ascii")}
 
 
 def _size_of(count: int) -> float:

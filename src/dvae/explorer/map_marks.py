@@ -17,17 +17,26 @@ def nothing() -> Trace:
     return _trace([], [])
 
 
-def proposals_trace(places: Tensor, *best: int | None) -> Trace:
-    """What a study has scored, the later the stronger, and a star on the best, or on all of a front."""
+def proposals_trace(
+    places: Tensor, *best: int | None, numbers: Sequence[int] = (), study: int = 0, newest: int | None = None
+) -> Trace:
+    """What a study has scored, the later the stronger, and a star on the best, or on all of a front.
+
+    `numbers` are those of the trials, for the page to ask for them; `newest` is marked, where a search is replayed.
+    """
     xs, ys = places[:, 0].tolist(), places[:, 1].tolist()
-    count = len(xs)
+    count, called = len(xs), list(numbers)
     opacities = [round(0.35 + 0.6 * (number + 1) / count, 3) for number in range(count)]
     sizes, symbols, fills = [8.0] * count, ["circle-open"] * count, [ACCENT] * count
+    if newest is not None and count:
+        sizes[newest], symbols[newest], opacities[newest] = 14.0, "circle", 1.0
     for number in (each for each in best if each is not None):  # once more, on top of all others
         xs, ys, opacities = [*xs, xs[number]], [*ys, ys[number]], [*opacities, 1.0]
         sizes, symbols, fills = [*sizes, 20.0], [*symbols, "star"], [*fills, "#ffffff"]
+        called += [called[number]] if called else []
     marker = {"size": sizes, "symbol": symbols, "color": fills, "opacity": opacities}
-    return _trace(xs, ys, marker={**marker, "line": {"width": 1.6, "color": ACCENT}})
+    marker |= {"line": {"width": 1.6, "color": ACCENT}}
+    return _trace(xs, ys, marker=marker, customdata=called, meta={"study": study})
 
 
 def path_trace(places: Tensor, here: int) -> Trace:
@@ -63,7 +72,8 @@ def current_trace(x: float, y: float) -> Trace:
     """Where the page's DAG is: a ring with a dot, visible on any background."""
     colours = ["#ffffff", ACCENT, ACCENT]
     marker = {"size": [22, 19, 6], "symbol": ["circle-open", "circle-open", "circle"], "color": colours, "opacity": 1}
-    return _trace([x] * 3, [y] * 3, marker={**marker, "line": {"width": 2.4, "color": colours}})
+    marker |= {"line": {"width": 2.4, "color": colours}}
+    return _trace([x] * 3, [y] * 3, marker=marker, unselected={"marker": {"opacity": 1}})
 
 
 def _trace(xs: list[float], ys: list[float], *, mode: str = "markers", **look: Any) -> Trace:

@@ -16,13 +16,18 @@ from torch import Tensor
 
 from dvae.dag import Dag, ScoredDag
 from dvae.errors import DagError, DvaeError, TaskError
-from dvae.explorer import edits, graph_view, places, walks
+from dvae.explorer import edits, filters, graph_view, neighbour_map, places, walks
+from dvae.explorer.bookmarks import Bookmarks
 from dvae.explorer.conditions import Handle, handles
 from dvae.explorer.exports import MAX_DAGS, Export, export
 from dvae.explorer.places import Changed, Given, Known, Place, RequestError
+from dvae.explorer.quantities import NUMBER, SCORE, SPLIT, Mask, Quantities
 from dvae.explorer.space import Finding, Map, Space
 from dvae.explorer.studies import Baseline, Scored, Snapshot, StudyLike, WatchedStudy, baselines
 from dvae.explorer.walks import MAX_SIDE, PATHS, Changes, Step
+from dvae.figures import Direction
+from dvae.runs import Comparison
+from dvae.studies.study import top_distinct
 
 MAX_CLICK = 1e4  # distance of a click from the origin of the map, in its own units
 WALK_STEPS = 33
@@ -38,12 +43,21 @@ class Walk:
 
 
 class PageModel:
-    """One run and the studies followed beside it."""
+    """One run, the studies followed beside it, and the runs it is compared with."""
 
     def __init__(
-        self, space: Space, studies: Sequence[StudyLike] = (), *, clock: Callable[[], float] = time.monotonic
+        self,
+        space: Space,
+        studies: Sequence[StudyLike] = (),
+        *,
+        bookmarks: Bookmarks | None = None,
+        others: Sequence[PageModel] = (),
+        comparison: Comparison | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.space = space
+        self.bookmarks = bookmarks or Bookmarks()
+        self.others, self.comparison = tuple(others), comparison  # runs to compare with, and all their numbers
         self.style = graph_view.task_style(space.task)
         self.studies = tuple(WatchedStudy(study, clock) for study in studies)
         self._walk = lru_cache(maxsize=32)(self._walk_between)
@@ -76,6 +90,27 @@ class PageModel:
         """The map that the page names."""
         return self.space.plane(places.choice(name, tuple(self.space.map_names), "the map"))
 
+    def plane_if_ready(self, name: object) -> Map | None:
+        """As `plane`, but None while the map is still being made; asking begins the making."""
+        if places.choice(name, tuple(self.space.map_names), "the map") == neighbour_map.NAME:
+            self.space.bent.start()
+            if not self.space.bent.is_done:
+                return None
+        return self.plane(name)
+
+    @cached_property
+    def quantities(self) -> Quantities:
+        """What the known DAGs can be coloured, filtered and sorted by."""
+        known = self.space.known
+        given = {SCORE: known.scores} if len(self.space.sorted_scores) else {}
+        named = {SPLIT: self.space.splits} if self.space.splits else {}
+        labels = self.space.task.vocabulary.labels
+        return Quantities(known.dags, {**given, NUMBER: list(range(len(known)))}, named, labels)
+
+    def shown(self, text: object) -> Mask:
+        """Which known DAGs a filter lets through."""
+        return filters.matches(text, self.quantities)
+
     def find(self, payload: object, enforce: object = None) -> Finding:
         """What there is at a place; a DAG that the model cannot hold is refused in words."""
         try:
@@ -84,18 +119,20 @@ class PageModel:
             raise RequestError(error.problem) from None
 
     def click(self, payload: object, plane: object, anchor: object) -> Place:
-        """The place that a click on the map means."""
+        """The place that a click on the map means; a click that names its map is one on that map."""
         if not isinstance(payload, Mapping):
             raise RequestError("the page sent no click")
         if payload.get("known") is not None:
             return self.place({"known": payload["known"]})
+        if payload.get("trial") is not None:
+            return self.trial(payload.get("study"), payload["trial"])
         x, y = (places.number(payload.get(axis), -MAX_CLICK, MAX_CLICK, "a place on the map") for axis in "xy")
         centre = None if anchor is None else self.space.latent_of(self.place(anchor))
-        return self.space.at(self.plane(plane), x, y, centre)
+        return self.space.at(self.plane(payload.get("plane", plane)), x, y, centre)
 
     def typed(self, text: object) -> Place:
         """The DAG of a text, if the model can hold it."""
-        return self._held(places.from_text(text, self.space.task))
+        return self.held(places.from_text(text, self.space.task))
 
     def retyped(self, current: object, node: object, label: object, enforce: object = None) -> Place | None:
         """The page's DAG with another type of a node; None where it has that type already."""
@@ -105,7 +142,7 @@ class PageModel:
             raise RequestError("a type is a word or a number")
         if dag.types[number] == label:
             return None
-        return self._held(Given(edits.retype(dag, number, label, self.space.task)))
+        return self.held(Given(edits.retype(dag, number, label, self.space.task)))
 
     def with_condition(self, current: object, name: object, value: object) -> Place:
         """What the page's DAG would be with another value of a property; conditions asked before stay."""
@@ -136,14 +173,15 @@ class PageModel:
         last = len(dag) - 1
         ends = [places.whole_number(end, 0, last, "the number of a node") for end in (source, target)]
         try:
-            return self._held(Given(edits.toggle_edge(dag, *ends)))
+            return self.held(Given(edits.toggle_edge(dag, *ends)))
         except DagError as error:
             raise RequestError(f"this edge cannot be added: {error}") from None
 
-    def walk(self, start: object, end: object, path: object, enforce: object = None) -> Walk:
-        """The DAGs on the path from one place to another."""
+    def walk(self, start: object, end: object, path: object, enforce: object = None, direction: object = None) -> Walk:
+        """The DAGs on the path from one place to another, drawn in a direction."""
         kind = places.choice(path, PATHS, "the path")
-        return self._walk(self.place(start), self.place(end), kind, bool(enforce))
+        way = graph_view.direction_of(direction)
+        return self._walk(self.place(start), self.place(end), kind, bool(enforce), way)
 
     def grid(self, current: object, plane: object, side: object, reach: object, enforce: object = None) -> list[Step]:
         """The DAGs around the page's DAG."""
@@ -170,13 +208,30 @@ class PageModel:
                 continue  # it says why when it is chosen
         return found
 
+    def comparable_studies(self, number: object) -> dict[int, Snapshot]:
+        """The chosen study and those whose scores mean the same, by their numbers."""
+        chosen = self.study(number)
+        found = {key: each for key, each in self.readable_studies().items() if each.is_comparable(chosen)}
+        return {**found, places.whole_number(number, 0, len(self.studies) - 1, "the number of a study"): chosen}
+
+    def best_until(self, number: object, numbers: Sequence[int]) -> tuple[int, ...]:
+        """The best of a study's first trials, as its number."""
+        study, wanted = self.study(number), set(numbers)
+        first = [trial for trial in study.scored if trial.number in wanted]
+        return tuple(trial.number for trial in top_distinct(first, 1, study.higher_is_better))
+
     def trial_latents(self, number: object) -> Tensor:
         """The latents of a study's scored DAGs; those that the model cannot hold are left out."""  # trial latent
         return self._watched(number).latents(self.space)
 
+    def placed_trials(self, number: object) -> tuple[list[int], Tensor]:
+        """The numbers of a study's scored trials that the model can hold, and their latents."""  # trial latent
+        return self._watched(number).placed(self.space)
+
     def trial(self, study: object, number: object) -> Place:
-        """The DAG of a scored trial."""
-        return Given(self.scored_trial(study, number).dag)
+        """The DAG of a scored trial, called after it."""
+        trial = self.scored_trial(study, number)
+        return Given(trial.dag, f"Trial {trial.number:,} of {self.study(study).name}"[: places.MAX_NAME])
 
     def scored_trial(self, study: object, number: object) -> Scored:
         """A trial that has a score."""
@@ -205,18 +260,18 @@ class PageModel:
         x, y = plane.project(latent[None])[0].tolist()
         return (x, y) if math.isfinite(x) and math.isfinite(y) else (0.0, 0.0)
 
-    def _held(self, place: Given) -> Place:
+    def held(self, place: Given) -> Place:
         """The place, once it is known that the model can hold its DAG."""
         self.find(places.to_json(place))
         return place
 
-    def _walk_between(self, start: Place, end: Place, path: walks.Path, enforce: bool) -> Walk:
+    def _walk_between(self, start: Place, end: Place, path: walks.Path, enforce: bool, direction: Direction) -> Walk:
         ends = [self.find(places.to_json(place), enforce).latent for place in (start, end)]
         steps = walks.walk(self.space, ends[0], ends[1], WALK_STEPS, path, enforce=enforce)
         dags: list[Dag] = [step.dag for step in steps]
         task = self.space.task
         differences = [Changes(), *(walks.changes(a, b, task) for a, b in pairwise(dags))]
-        return Walk(tuple(steps), tuple(graph_view.film(dags, self.style, task)), tuple(differences))
+        return Walk(tuple(steps), tuple(graph_view.film(dags, self.style, task, direction)), tuple(differences))
 
     def _watched(self, number: object) -> WatchedStudy:
         if not self.studies:

@@ -46,8 +46,8 @@ def connect(app: Dash, model: PageModel) -> None:
 
     @app.callback(
         Output("grid", "children"), Output("grid", "style"), Output("map", "figure", allow_duplicate=True),
-        Input("current", "data"), Input("plane", "value"), Input("enforce", "value"), Input("tab", "value"), *controls,
-        prevent_initial_call=True,
+        Input("current", "data"), Input("shown-plane", "data"), Input("enforce", "value"), Input("tab", "value"),
+        *controls, prevent_initial_call=True,
     )  # fmt: skip
     def square(shown: Any, plane: Any, enforce: Any, tab: Any, side: Any, reach: Any) -> Any:
         patch = Patch()
@@ -61,7 +61,7 @@ def connect(app: Dash, model: PageModel) -> None:
 
     @app.callback(
         Output("current", "data", allow_duplicate=True), Output("tab", "value", allow_duplicate=True),
-        Input({"type": "cell", "index": ALL}, "n_clicks"), State("current", "data"), State("plane", "value"),
+        Input({"type": "cell", "index": ALL}, "n_clicks"), State("current", "data"), State("shown-plane", "data"),
         State("enforce", "value"), *states, prevent_initial_call=True,
     )  # fmt: skip
     def inspect(_: Any, shown: Any, plane: Any, enforce: Any, side: Any, reach: Any) -> Any:

@@ -14,9 +14,10 @@ from dvae.dag import Dag, from_plain, to_plain
 from dvae.errors import DagError, DvaeError
 from dvae.tasks import Task
 
-MAX_NODES = 500  # of a DAG that a page may send
+MAX_NODES = 1_500  # of a DAG that a page may send
 MAX_EDGES = 20_000
 MAX_TEXT = 100_000  # characters of a DAG that is typed
+MAX_NAME = 300  # characters of what the page calls a DAG
 MAX_CONDITIONS = 100
 MAX = 1e300  # of a condition
 MAX_LATENT = 1e4  # in absolute value; a posterior's means are of order one
@@ -42,9 +43,10 @@ class Latent:
 
 @dataclass(frozen=True)
 class Given:
-    """A DAG somebody typed, edited or scored."""
+    """A DAG somebody typed, edited or scored; `called` is what the page calls it, "Your DAG" where it is empty."""
 
     dag: Dag
+    called: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,8 @@ def to_json(place: Place) -> dict[str, Any]:
             return {"known": index}
         case Latent(values):
             return {"latent": list(values)}
-        case Given(dag):
-            return to_plain(dag)
+        case Given(dag, called):
+            return to_plain(dag) | ({"called": called} if called else {})
         case Changed(base, given):
             return {"base": to_json(base), "given": dict(given)}
 
@@ -90,8 +92,11 @@ def from_json(payload: object, *, known: int, latent: int) -> Place:
     if not isinstance(types, list) or not isinstance(edges, list):
         raise RequestError("the page sent something that is no DAG")
     _check_size(len(types), len(edges))
+    called = payload.get("called", "")
+    if not isinstance(called, str) or len(called) > MAX_NAME:
+        raise RequestError(f"the name of a DAG is a text of at most {MAX_NAME} characters")
     try:
-        return Given(from_plain(payload))
+        return Given(from_plain(payload), called)
     except (DagError, TypeError) as error:
         raise RequestError(f"the page sent something that is no DAG: {error}") from None
 
@@ -109,7 +114,7 @@ def from_text(text: object, task: Task) -> Given:
 
 def _check_size(nodes: int, edges: int) -> None:
     if nodes > MAX_NODES or edges > MAX_EDGES:
-        raise RequestError(f"a DAG on this page has at most {MAX_NODES} nodes and {MAX_EDGES:,} edges")
+        raise RequestError(f"a DAG on this page has at most {MAX_NODES:,} nodes and {MAX_EDGES:,} edges")
 
 
 def number(value: object, low: float, high: float, meaning: str) -> float:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from dash import ALL, Dash, Input, Output, Patch, State, html, no_update
+from dash import ALL, Dash, Input, Output, State, html, no_update
 from dash.exceptions import PreventUpdate
 
 from dvae.errors import DvaeError
-from dvae.explorer import cards, charts, front_part, map_marks, places
+from dvae.explorer import cards, front_part, places, replay_part, trials_part
 from dvae.explorer.colours import series_colour
-from dvae.explorer.controls import chart, download, export_menu, menu, pressed
-from dvae.explorer.map_figure import PROPOSALS
+from dvae.explorer.controls import aria_label, download, export_menu, menu, pressed, segments
 from dvae.explorer.model import PageModel
 from dvae.explorer.space import Space
 
@@ -39,18 +38,21 @@ def _study_parts(space: Space, names: list[str]) -> list[Any]:
         html.Span(id="study-words", className="label grow"),
         html.Span("live", id="live", className="live", hidden=True),
     ]
-    best = [
-        html.H3("Best DAGs", className="grow"),
-        html.Span("Select DAGs to export", className="label"),
+    table = [
+        segments("table-kind", [trials_part.BEST, trials_part.ALL_TRIALS], trials_part.BEST, "What the table shows"),
+        html.Span(trials_part.TICK, id="export-words", className="label push"),
         export_menu("export-top", space.task),
     ]
+    waiting = html.P("Reading the study …", className="hint waiting")
+    best = html.Div(waiting, id="top", className="table-frame", tabIndex=0, role="group", **aria_label("Best DAGs"))
     return [
         html.Div(head, className="row"),
         html.P(id="study-problem", className="problem"),
         *front_part.parts(),
-        chart("progress", "chart-frame"),
-        html.Div(best, className="row"),
-        html.Div(html.P("Reading the study …", className="hint waiting"), id="top", className="table-frame"),
+        *replay_part.parts(),
+        html.Div(table, className="row"),
+        html.Div(best, id="best-part", className="fill"),
+        html.Div(trials_part.parts(), id="all-part", className="fill", hidden=True),
     ]
 
 
@@ -60,46 +62,33 @@ def _study_label(number: int, name: str) -> html.Span:
 
 def connect(app: Dash, model: PageModel) -> None:
     """The chosen study as it grows, and what its best DAGs can be used for."""
-    front_part.connect(app, model)
+    for part in (front_part, replay_part, trials_part):
+        part.connect(app, model)
     ticks = State({"type": "tick", "index": ALL}, "value")
 
     @app.callback(
         Output("study-words", "children"), Output("live", "hidden"), Output("study-problem", "children"),
-        Output("progress", "figure"), Output("top", "children"), Output("map", "figure", allow_duplicate=True),
-        Output("shown-trials", "data"),
-        Input("clock", "n_intervals"), Input("study", "value"), Input("tab", "value"), Input("plane", "value"),
-        State("shown-trials", "data"), ticks, prevent_initial_call=True,
+        Output("top", "children"), Output("shown-trials", "data"),
+        Input("clock", "n_intervals"), Input("study", "value"), Input("tab", "value"), State("shown-trials", "data"),
+        ticks, prevent_initial_call=True,
         # A tick while the answer is under way would throw that answer away, and a slow one would never come.
         running=[(Output("clock", "disabled"), True, False)],
     )  # fmt: skip
-    def follow(_: Any, number: Any, tab: Any, plane: Any, before: Any, ticked: Any) -> Any:
-        patch = Patch()
+    def follow(_: Any, number: Any, tab: Any, before: Any, ticked: Any) -> Any:
         if tab != "Search":
             if before is None:
                 raise PreventUpdate
-            patch["data"][PROPOSALS] = map_marks.nothing()
-            return *[no_update] * 5, patch, None
+            return *[no_update] * 4, None
         try:
             study = model.study(number)
         except DvaeError as error:  # a search that is not there yet, or is moving: the page goes on asking
-            return no_update, True, str(error), *[no_update] * 4
-        studies = {key: each for key, each in model.readable_studies().items() if each.is_comparable(study)}
-        now = [number, study.words, study.ended, plane, [len(each.scored) for each in studies.values()]]
+            return no_update, True, str(error), *[no_update] * 2
+        others = [len(each.scored) for each in model.comparable_studies(number).values()]
+        now = [number, study.words, study.ended, others]
         if now == before:
             raise PreventUpdate
-        latents = model.trial_latents(number)
-        numbers = [trial.number for trial in study.scored]
-        best = [numbers.index(each) for each in study.stars] if len(numbers) == len(latents) else []
-        patch["data"][PROPOSALS] = map_marks.proposals_trace(model.plane(plane).project(latents), *best)
-        return (
-            study.words,
-            study.ended,
-            study.problem,
-            charts.progress_chart({**studies, number: study}, number, () if study.front else model.baselines),
-            cards.top_rows(model.space, study, set(_ticked(ticked))),
-            patch,
-            now,
-        )
+        rows = cards.top_rows(model.space, study, set(_ticked(ticked)))
+        return study.words, not study.is_live, study.problem, rows, now
 
     @app.callback(
         Output("current", "data", allow_duplicate=True), Output("tab", "value", allow_duplicate=True),
@@ -110,11 +99,14 @@ def connect(app: Dash, model: PageModel) -> None:
 
     @app.callback(
         Output("download", "data", allow_duplicate=True), Output("export-top", "value"),
-        Input("export-top", "value"), ticks, State("study", "value"), prevent_initial_call=True,
+        Input("export-top", "value"), ticks, State("study", "value"), State("table-kind", "value"),
+        State("trial-filter", "value"), State("trial-sort", "data"), prevent_initial_call=True,
     )  # fmt: skip
-    def export(key: Any, ticked: Any, study: Any) -> Any:
+    def export(key: Any, ticked: Any, study: Any, kind: Any, text: Any, order: Any) -> Any:
         if key is None:
             raise PreventUpdate
+        if kind == trials_part.ALL_TRIALS:
+            return download(trials_part.export_rows(model, study, text, order, key)), None
         return download(model.export_trials(study, _ticked(ticked), key)), None
 
 

@@ -21,6 +21,8 @@ MAX_REQUESTS = 12  # worked on at once; others wait
 PATIENCE = 20.0  # seconds that a request waits
 SILENCE = 10.0  # seconds that a client may send nothing
 BODY_SECONDS = 20.0  # in which a request must be here as a whole
+STYLES = ("tools.css",)
+SCRIPTS = ("requests.js", "map.js", "address.js", "names.js")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # The page may load from where it came from, and from nowhere else.
 POLICY = (
@@ -107,7 +109,18 @@ def is_loopback(host: str) -> bool:
 
 
 def _skeleton() -> str:
-    return (importlib.resources.files("dvae.explorer") / "page.html").read_text(encoding="utf-8")
+    """The page around what Dash shows; its style sheets and scripts are in the folder `browser`."""
+    from dvae.explorer.graph_window import head_parts
+
+    room = importlib.resources.files("dvae.explorer")
+    parts = {
+        kind: [(room / "browser" / name).read_text(encoding="utf-8") for name in names]
+        for kind, names in (("style", STYLES), ("script", SCRIPTS))
+    }
+    page = (room / "page.html").read_text(encoding="utf-8")
+    for kind, texts in parts.items():
+        page = page.replace(f"{{%dvae_{kind}s%}}", "\n".join(f"<{kind}>\n{text}</{kind}>" for text in texts))
+    return page.replace("</head>", head_parts() + "</head>", 1)
 
 
 def _show_error(error: Exception) -> None:

@@ -18,6 +18,7 @@ from dvae.dag import Dag, DagBatch, DagSet
 from dvae.dag.schema import PropertyRange
 from dvae.errors import ConfigError, DvaeError
 from dvae.explorer import neighbour_map
+from dvae.explorer.making import Made
 from dvae.explorer.maps import FlatMap, flat_maps
 from dvae.explorer.neighbour_map import NeighbourMap
 from dvae.explorer.places import Changed, Given, Known, Latent, Place, RequestError
@@ -25,6 +26,7 @@ from dvae.models import VAE
 from dvae.progress import track
 
 CONFIDENCE_DRAWS = 64
+FEWER_FROM, LEAST_DRAWS = 100, 4  # nodes above which fewer decodings must do, and how few
 NEAREST = 6
 ENCODED_AT_ONCE = 1000
 REMEMBERED = 512  # findings kept, so that the panels of one page compute each place once
@@ -52,7 +54,7 @@ class Finding:
     dag: Dag
     latent: Tensor  # latent
     valid: bool
-    broken_rule: str | None  # why it is not valid, where the task can tell
+    broken_rule: str | None  # why it is not valid
     confidence: float  # share of sampled decodings of the latent that are this DAG
     score: float | None
     rank: float | None  # share of the known scores that are lower
@@ -63,24 +65,37 @@ class Finding:
 class Space:
     """The latent space of `vae`, seen through `known` DAGs."""
 
-    def __init__(self, vae: VAE, known: DagSet, latents: Tensor, title: str, source: str = "") -> None:
+    def __init__(
+        self,
+        vae: VAE,
+        known: DagSet,
+        latents: Tensor,
+        title: str,
+        source: str = "",
+        splits: Sequence[str] = (),
+    ) -> None:
         if not len(known) == len(latents) > 0:
             raise ConfigError("a map needs at least one DAG, and one latent for each")
+        if splits and len(splits) != len(known):
+            raise ConfigError(f"{len(known)} DAGs have {len(splits)} names of parts; give one for each, or none")
         self.vae, self.task, self.known = vae.eval(), vae.task, known
         self.latents = latents.float().cpu()
         self.title = title
         self.source = source  # where the known DAGs come from, in words
+        self.splits = tuple(splits)  # the part of the data that each known DAG belongs to; empty where there are none
+        self.bent = Made(lambda: NeighbourMap.of(self.latents))
         self.find = lru_cache(maxsize=REMEMBERED)(self._find)
 
     @classmethod
-    def of(cls, vae: VAE, known: DagSet, title: str, source: str = "") -> Space:
+    def of(cls, vae: VAE, known: DagSet, title: str, source: str = "", splits: Sequence[str] = ()) -> Space:
         """Encodes the DAGs, with a bar where that takes long."""
         starts = range(0, len(known), ENCODED_AT_ONCE)
         parts = [
             vae.encode(known.dags[start : start + ENCODED_AT_ONCE]).mean.cpu()
             for start in track(starts, "Encoding the map", unit="thousand DAGs")
         ]
-        return cls(vae, known, torch.cat(parts) if parts else torch.empty(0, vae.config.latent), title, source)
+        latents = torch.cat(parts) if parts else torch.empty(0, vae.config.latent)
+        return cls(vae, known, latents, title, source, splits)
 
     @cached_property
     def planes(self) -> tuple[FlatMap, ...]:
@@ -93,10 +108,10 @@ class Space:
         bent = [neighbour_map.NAME] if len(self.known) >= neighbour_map.MIN_DAGS and neighbour_map.is_possible() else []
         return [plane.name for plane in self.planes] + bent
 
-    @cached_property
+    @property
     def neighbour_map(self) -> NeighbourMap:
-        """Made when it is first looked at: that takes some seconds."""
-        return NeighbourMap.of(self.latents)
+        """The map that bends; whoever asks for it first waits some seconds."""
+        return self.bent.get()
 
     @cached_property
     def sorted_scores(self) -> Tensor:
@@ -117,6 +132,11 @@ class Space:
     def latent_size(self) -> int:
         """The number of dimensions of a latent."""
         return self.vae.config.latent
+
+    @property
+    def draws(self) -> int:
+        """How many sampled decodings the confidence in a DAG is measured on; of large DAGs they take long."""
+        return max(LEAST_DRAWS, min(CONFIDENCE_DRAWS, CONFIDENCE_DRAWS * FEWER_FROM // self.task.max_nodes))
 
     @property
     def best(self) -> int:
@@ -184,12 +204,13 @@ class Space:
         """The scores of DAGs: the task's own where it can score, else those that came with the data."""
         return [self._score(dag) for dag in dags]
 
-    def broken_rule(self, dag: Dag) -> str | None:
-        """The rule of the task that an invalid DAG breaks, where the task can name it."""
+    def broken_rule(self, dag: Dag) -> str:
+        """The rule of the task that an invalid DAG breaks, in the words of the command line."""
         try:
-            return self.task.why_invalid(dag)
+            found = self.task.why_invalid(dag)
         except DvaeError:  # a decoding that is no DAG of the task at all
-            return None
+            found = None
+        return found or f"it breaks the rules of {self.task.name}"
 
     def nearest(self, latent: Tensor, count: int = NEAREST, without: int | None = None) -> tuple[Neighbour, ...]:
         """The known DAGs nearest to a latent, each DAG once, the number `without` left out."""
@@ -250,9 +271,9 @@ class Space:
         return self.number_of.get(self.task.keys(batch)[0])
 
     def _confidence(self, latent: Tensor, batch: DagBatch, enforce: bool, given: Tensor | None) -> float:
-        drawn = self.vae.decode_batch(latent[None], copies=CONFIDENCE_DRAWS, seed=0, valid=enforce, given=given)
+        drawn = self.vae.decode_batch(latent[None], copies=self.draws, seed=0, valid=enforce, given=given)
         (key,) = self.task.keys(batch)
-        return sum(other == key for other in self.task.keys(drawn.to(torch.device("cpu")))) / CONFIDENCE_DRAWS
+        return sum(other == key for other in self.task.keys(drawn.to(torch.device("cpu")))) / self.draws
 
     def _score(self, dag: Dag) -> float | None:
         try:

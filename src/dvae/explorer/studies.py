@@ -66,6 +66,18 @@ class Scored:
 
 
 @dataclass(frozen=True)
+class Tried:
+    """Any trial, whatever became of it; `values` are those that its score gave by name."""
+
+    number: int
+    dag: Dag
+    state: str
+    score: float | None
+    error: str | None
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """What a study holds at one moment. `mean` is that of the last `MEAN_OVER` scores."""
 
@@ -81,6 +93,7 @@ class Snapshot:
     top: tuple[Scored, ...]  # the best distinct DAGs, best first
     failures: tuple[tuple[str, int], ...] = ()  # reasons, and how many trials failed for each
     front: FrontView | None = None  # of a study with objectives; its DAGs then come first in `top`
+    trials: tuple[Tried, ...] = ()  # all of them, by number
 
     @property
     def words(self) -> str:
@@ -91,6 +104,14 @@ class Snapshot:
             f"{counts[state]:,} {state}" for state in ("running", "waiting", "failed", "pruned") if counts.get(state)
         ]
         return ", ".join([f"{done} scored", *rest])
+
+    @property
+    def is_live(self) -> bool:
+        """Whether more can come: a search whose budget is spent is over, even where nobody has said so."""
+        counts = dict(self.counts)
+        open_trials = counts.get("running", 0) + counts.get("waiting", 0)
+        spent = self.budget is not None and sum(counts.values()) - open_trials >= self.budget
+        return not self.ended and (open_trials > 0 or not spent)
 
     @property
     def stars(self) -> tuple[int, ...]:
@@ -157,6 +178,9 @@ def snapshot(study: StudyLike) -> Snapshot:
         top=tuple(top_distinct(scored, TOP, higher) if front is None else _front_first(scored, front)),
         failures=tuple(failures.most_common()),
         front=front,
+        trials=tuple(
+            Tried(trial.number, trial.dag, trial.state, trial.score, trial.error, values_of(trial)) for trial in trials
+        ),
     )
 
 
@@ -223,13 +247,18 @@ class WatchedStudy:
 
     def latents(self, space: Space) -> Tensor:
         """The latents of the scored DAGs; those that the model cannot hold are left out."""  # trial latent
+        return self.placed(space)[1]
+
+    def placed(self, space: Space) -> tuple[list[int], Tensor]:
+        """The numbers of the scored trials whose DAGs the model can hold, and their latents."""  # trial latent
         scored = self.read().scored
         with self._lock:
             new = [trial for trial in scored if trial.number not in self._latents]
             for trial, latent in zip(new, _encoded(space, [trial.dag for trial in new]), strict=True):
                 self._latents[trial.number] = latent
-            found = [latent for trial in scored if (latent := self._latents[trial.number]) is not None]
-        return torch.stack(found) if found else torch.empty(0, space.latent_size)
+            found = {trial.number: latent for trial in scored if (latent := self._latents[trial.number]) is not None}
+        latents = torch.stack(list(found.values())) if found else torch.empty(0, space.latent_size)
+        return list(found), latents
 
 
 def _encoded(space: Space, dags: Sequence[Dag]) -> list[Tensor | None]:

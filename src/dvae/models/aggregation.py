@@ -188,10 +188,21 @@ def sweep_directions(
     ]
     if batches[0].device.type == "cpu" and nodes > SWEEP_NODES:
         return [
-            NodeStates(*level_sweep(Levels.of(batch, backwards), batch.types, first, table, update.weight_hh,
-                                    update.bias_hh, part.weight, bias))
-            for part, update, batch, table, bias, backwards in zip(aggregations, updates, batches, tables, biases,
-                                                                   reverse, strict=True)
+            NodeStates(
+                *level_sweep(
+                    Levels.of(batch, backwards),
+                    batch.types,
+                    first,
+                    table,
+                    update.weight_hh,
+                    update.bias_hh,
+                    part.weight,
+                    bias,
+                )
+            )
+            for part, update, batch, table, bias, backwards in zip(
+                aggregations, updates, batches, tables, biases, reverse, strict=True
+            )
         ]
     if batches[0].device.type == "cuda" and len(arguments) > 1:
         joined = [None if column[0] is None else torch.cat(column) for column in zip(*arguments, strict=True)]

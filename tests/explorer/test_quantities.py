@@ -1,0 +1,102 @@
+"""What DAGs are coloured, filtered and sorted by."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dvae.dag import Dag
+from dvae.explorer import PageModel, RequestError, Space, map_colours, map_figure
+from dvae.explorer.filters import MAX_CLAUSES, MAX_TEXT, matches
+from dvae.explorer.quantities import Quantities, Quantity
+
+from .test_charts import unpacked
+
+DAGS = (
+    Dag(("a", "b"), ((0, 1),), properties={"gain (dB)": 1.5}),
+    Dag(("a", "b", "b"), ((0, 1), (0, 2)), properties={"gain (dB)": 2.5}),
+    Dag(("b", "a", 7), ((0, 1), (1, 2))),
+)
+
+
+@pytest.fixture
+def quantities() -> Quantities:
+    return Quantities(DAGS, {"score": [1.0, None, 3.0]}, {"split": ["train", "train", "test"]})
+
+
+def test_every_quantity_has_a_value_for_every_dag(quantities: Quantities) -> None:
+    assert quantities.names == [
+        "score", "nodes", "edges", "split", "gain (dB)", "count(7)", "count(a)", "count(b)",
+    ]  # fmt: skip
+    for name in quantities.names:
+        assert len(quantities.get(name).values) == 3
+    assert quantities.get("count(b)").values.tolist() == [1, 2, 1]
+    assert np.isnan(quantities.get("score").values[1])
+    assert quantities.get("split").text(2) == "test"
+    assert quantities.get("score").text(1) == "–"
+    assert "count(a)" not in quantities.useful
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("", [0, 1, 2]),
+        (None, [0, 1, 2]),
+        ("score >= 1", [0, 2]),  # a DAG without a score passes no comparison of it
+        ("nodes < 3 and edges = 1", [0]),
+        ("nodes <= 3, edges != 1", [1, 2]),
+        ("a -> b", [0, 1]),
+        ("not a -> b", [2]),
+        ("a → 7", [2]),
+        ("count(b) == 2", [1]),
+        ("split = test", [2]),
+        ("split != test", [0, 1]),
+        ('"gain (dB)" > 2', [1]),
+        ("gain (dB) > 2", [1]),
+        (", ,", [0, 1, 2]),
+    ],
+)
+def test_a_filter_lets_through_what_it_says(quantities: Quantities, text: object, numbers: list[int]) -> None:
+    assert np.flatnonzero(matches(text, quantities)).tolist() == numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("nodez > 3", "no 'nodez'"),
+        ("nodes > many", "compared with a number"),
+        ("split > test", "write split = train or split = test"),
+        ("a -> z", "no DAG here has a node of type 'z'"),
+        ("count(z) = 1", "type 'z'"),
+        ("hello", "is no filter"),
+        ("x" * (MAX_TEXT + 1), "at most"),
+        (", ".join(["nodes > 1"] * (MAX_CLAUSES + 1)), "at most"),
+        (7, "is a text"),
+    ],
+)
+def test_what_is_no_filter_is_said(quantities: Quantities, text: object, words: str) -> None:
+    with pytest.raises(RequestError, match=words):
+        matches(text, quantities)
+
+
+def test_words_whole_numbers_and_others_have_their_own_colours(quantities: Quantities) -> None:
+    words = map_colours.colours_of(quantities.get("split"))
+    assert words["colorbar"]["ticktext"] == ["train", "test"]
+    assert len({colour for _, colour in words["colorscale"]}) == 2
+    whole = map_colours.colours_of(quantities.get("edges"))
+    assert (whole["cmin"], whole["cmax"]) == (1, 2)
+    ranked = map_colours.colours_of(Quantity("x", np.array([0.5, 1e9, np.nan, 0.7])))
+    assert unpacked(ranked["color"])[[0, 1, 3]].tolist() == pytest.approx([0, 2 / 3, 1 / 3])
+    assert map_colours.colours_of(Quantity("same", np.ones(4))) == {}
+
+
+def test_a_filtered_map_has_the_rest_faintly_behind_and_keeps_numbers(asia: Space) -> None:
+    model = PageModel(asia)
+    shown = model.shown("edges > 9")
+    assert 0 < shown.sum() < len(shown)
+    figure = map_figure.map_figure(asia, asia.planes[0], "none", None, shown)
+    points, faded = figure["data"][map_figure.POINTS], figure["data"][map_figure.FADED]
+    assert points["customdata"] == np.flatnonzero(shown).tolist()
+    assert len(unpacked(points["x"])) == len(unpacked(points["marker"]["color"])) == shown.sum()
+    assert len(unpacked(faded["x"])) == (~shown).sum()
+    assert "customdata" not in map_figure.map_figure(asia, asia.planes[0], "none")["data"][map_figure.POINTS]
