@@ -132,7 +132,9 @@ def summaries(folder: str | Path) -> list[RunSummary | Unreadable]:
     """The runs in a folder and in the folders below it, by name; one that is damaged stops nobody."""
     folder = Path(folder)
     if not folder.is_dir():
-        raise MissingError(f"{folder}: there is no such folder")
+        raise MissingError(
+            f"{folder}: there is no such folder; name one that holds runs, or start one with: dvae train"
+        )
     found: list[RunSummary | Unreadable] = []
     for run in sorted(_run_folders(folder, MAX_DEPTH)):
         try:
