@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -85,7 +86,7 @@ def _notes(runs: Sequence[RunSummary]) -> Iterator[str]:
         yield "scores were not predicted in the same way (`protocol` in predictivity.json)"
     for run in runs:
         if run.is_stale:
-            yield f"{run.name} was trained on after its evaluation: dvae evaluate {run.name}"
+            yield f"{run.name} was trained on after its evaluation: dvae evaluate {shlex.quote(run.name)}"
 
 
 def _data(run: RunSummary) -> tuple[object, ...]:
