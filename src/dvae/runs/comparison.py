@@ -9,8 +9,9 @@ from itertools import pairwise
 from pathlib import Path
 
 from dvae.config import check
+from dvae.runs.listing import summary
 from dvae.runs.number_rows import NumberRow, number_rows
-from dvae.runs.summary import RunSummary, summary
+from dvae.runs.summary import RunSummary
 
 ALWAYS = ("task", "data")  # shown even where all runs agree
 SOURCE = (*ALWAYS, "size", "data_seed", "fingerprint")  # which DAGs a run has
