@@ -60,7 +60,7 @@ $(VENV)/.docs: $(STAMP)
 	@touch $(VENV)/.docs
 
 wheel: setup ## build dist/dvae_dags-VERSION.whl
-	rm -rf build
+	rm -rf build/lib build/bdist.* # what an older build left would go into the wheel
 	$(BIN)/python -m pip wheel -qq --no-deps --no-build-isolation -w dist .
 	@ls dist/*.whl
 

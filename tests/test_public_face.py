@@ -119,6 +119,13 @@ def test_a_private_name_is_seen() -> None:
     assert private_imports("from dvae.dag import Dag\nfrom torch import _C\nself._x") == []
 
 
+def test_no_page_tells_to_install_a_strangers_package() -> None:
+    root = SOURCE.parents[1]
+    pages = [*root.glob("*.md"), *root.glob("docs/**/*.md"), *root.glob("benchmarks/**/*.md"), root / "Makefile"]
+    words = [each for each in FORBIDDEN if each.startswith("pip")]
+    assert [str(page) for page in pages if any(each in page.read_text(encoding="utf-8") for each in words)] == []
+
+
 @pytest.mark.parametrize("words", FORBIDDEN)
 def test_nothing_in_the_package_speaks_of(words: str) -> None:
     texts = (path for path in SOURCE.rglob("*") if path.suffix in (".py", ".html", ".md", ".toml"))

@@ -34,7 +34,7 @@ BORROWED = {
 SAME_AS = {"README.md": "index.md"}  # what a link to the README leads to
 RENAMED = {"search.md": "searches.md"}  # Sphinx has a search.html of its own
 WRITTEN = ("reference/cli.md", "reference/settings.md", "api/index.md")  # by `pages`; they lie in no folder
-ALSO = {"results/README.md": ("report", "benchmarks", "straight-axes", "bayesnet", "defaults")}  # pages below a page
+RESULTS = "results/README.md"  # all other pages of its folder come below it in the navigation
 LINK = re.compile(r"(?P<mark>!?)\[(?P<text>[^\]\[]*)\]\((?P<target>[^)\s]+)\)")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.M | re.S)
 MERMAID = re.compile(r"^```mermaid\n(.*?)^```$", re.M | re.S)
@@ -82,8 +82,11 @@ class Stage:
         """A page with its links turned, and its graphs as pictures; code stays as it is."""
         text = MERMAID.sub(lambda found: self.drawn(found[1]), text)
         text = CONTENTS.sub(lambda found: contents(found["pages"].split(), found["caption"]), text)
-        if self.places[source] in ALSO:
-            text += f"\n{contents(ALSO[self.places[source]])}\n"
+        if source == "docs/index.md":
+            text += f"\n{contents(unlisted(), 'More')}\n"
+        if self.places[source] == RESULTS:
+            below = sorted(Path(place) for place in self.places.values() if Path(place).match("results/*.md"))
+            text += f"\n{contents([page.stem for page in below if str(page) != RESULTS])}\n"
         parts, end = [], 0
         for code in CODE.finditer(text):
             parts += [self.turned(text[end : code.start()], source), code[0]]
@@ -117,7 +120,9 @@ class Stage:
         order = {name: place for place, name in enumerate(names)}
         self.places["docs/rooms.svg"] = "rooms.svg"
         save_dags(self.folder / "rooms.svg", Dag(names, [(order[one], order[other]) for one, other in arrows]))
-        return "![Which room is used by which](rooms.svg)"
+        return "![The rooms; an arrow leads from each to those that use it](rooms.svg)\n\n" + (
+            "*Here an arrow leads from a room to those that use it.*"
+        )
 
 
 def contents(names: Sequence[str], caption: str | None = None) -> str:
@@ -125,6 +130,16 @@ def contents(names: Sequence[str], caption: str | None = None) -> str:
     title = [] if caption is None else [f":caption: {caption}"]
     pages = [RENAMED.get(f"{name}.md", f"{name}.md") for name in names]
     return "\n".join(["```{toctree}", ":hidden:", *title, "", *pages, "```"])
+
+
+def unlisted() -> list[str]:
+    """Pages of docs/ that no list names; results list themselves."""
+    pages = {path.relative_to(DOCS) for path in DOCS.rglob("*.md")}
+    named = {Path("index.md")}
+    for page in pages:
+        for found in CONTENTS.finditer((DOCS / page).read_text(encoding="utf-8")):
+            named |= {Path(os.path.normpath(page.parent / f"{name}.md")) for name in found["pages"].split()}
+    return sorted(page.with_suffix("").as_posix() for page in pages - named if page.parts[0] not in ("site", "results"))
 
 
 def main() -> int:

@@ -15,7 +15,7 @@ def test_runs_are_listed(call: Call, run: Path) -> None:
     assert "pace" in result.stdout
     (found,) = json.loads(call("runs", run.parent, "--json").stdout)["runs"][:1]
     assert found["training"]["epochs"] == 2
-    assert found["evaluation"] is None
+    assert found["name"] == str(run)
 
 
 def test_a_folder_without_runs_says_how_to_start_one(call: Call, tmp_path: Path) -> None:

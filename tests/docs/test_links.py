@@ -80,13 +80,14 @@ def test_pages_are_written_from_the_code() -> None:
     assert "automodule:: dvae.dag" in pages.api_pages()["dag"]  # type: ignore[attr-defined]
 
 
-def test_the_site_names_every_page_once() -> None:
-    """What no list of pages names cannot be reached by the navigation."""
+def test_lists_of_pages_name_each_once() -> None:
+    """A page that is named nowhere comes under "More"; one that is named twice has two places."""
     lists = re.compile(r"<!-- pages(?: of [^:]+)?: ([^>]*) -->")
     named: list[Path] = []
     for page in (ROOT / "docs").rglob("*.md"):
         for found in lists.findall(page.read_text(encoding="utf-8")):
             named += [(page.parent / f"{name}.md").resolve() for name in found.split()]
-    there = {page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "results"}
-    assert sorted(there - {ROOT / "docs" / "index.md"} - set(named)) == []
+    assert len(named) > 20
     assert len(named) == len(set(named))
+    borrowed = {ROOT / "docs" / name for name in ("contributing.md", "changes.md")}
+    assert [page for page in named if not page.is_file() and page not in WRITTEN | borrowed] == []

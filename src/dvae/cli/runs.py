@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,7 +43,8 @@ def runs(
     if not found:
         output.note(f"There is no run in {folder}; start one with: dvae train")
     elif len(readable) > 1:
-        output.note(f"Two of them side by side: dvae compare {readable[0].name} {readable[1].name}")
+        first, second = (shlex.quote(run.name) for run in readable[:2])
+        output.note(f"Two of them side by side: dvae compare {first} {second}")
 
 
 def _row(run: RunSummary) -> tuple[str, ...]:

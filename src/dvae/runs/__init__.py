@@ -2,10 +2,11 @@
 
 from dvae.runs.comparison import Comparison, SettingRow, compare
 from dvae.runs.config import RunConfig
+from dvae.runs.listing import summaries, summary
 from dvae.runs.number_rows import Number, NumberRow
 from dvae.runs.run import Run
 from dvae.runs.sampling import sample
-from dvae.runs.summary import RunSummary, StudySummary, TrainingSummary, Unreadable, summaries, summary
+from dvae.runs.summary import RunSummary, StudySummary, TrainingSummary, Unreadable
 from dvae.runs.training import fit
 
 __all__ = [

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from dvae.config import check
+from dvae.runs.listing import summary
 from dvae.runs.number_rows import NumberRow, number_rows
-from dvae.runs.summary import RunSummary, summary
+from dvae.runs.summary import RunSummary
 
 ALWAYS = ("task", "data")  # shown even where all runs agree
 SOURCE = (*ALWAYS, "size", "data_seed", "fingerprint")  # which DAGs a run has
@@ -85,7 +87,7 @@ def _notes(runs: Sequence[RunSummary]) -> Iterator[str]:
         yield "scores were not predicted in the same way (`protocol` in predictivity.json)"
     for run in runs:
         if run.is_stale:
-            yield f"{run.name} was trained on after its evaluation: dvae evaluate {run.name}"
+            yield f"{run.name} was trained on after its evaluation: dvae evaluate {shlex.quote(run.name)}"
 
 
 def _data(run: RunSummary) -> tuple[object, ...]:

@@ -104,6 +104,7 @@ def fit(
     long = config.epochs * len(job.data) >= FUSED_FROM
     with tf32_products(config.allows_tf32(vae.device)), fusing(long), contextlib.ExitStack() as after:
         if job.trackers is not None:
+            job.trackers.start()
             after.callback(job.trackers.close)
         done = run_job(
             job, folder, resume=resume, checkpoint_seconds=config.checkpoint_seconds, progress=progress,

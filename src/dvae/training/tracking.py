@@ -110,20 +110,23 @@ NAMES = {"tensorboard": "TensorBoard", "mlflow": "MLflow", "wandb": "Weights & B
 
 
 class Trackers:
-    """All trackers of a training; each is made when the first epoch ends."""
+    """All trackers of a training; `start` makes them."""
 
     def __init__(self, names: Sequence[str], folder: Path, settings: Mapping[str, object]) -> None:
-        self.waiting, self.folder, self.settings = list(names), folder, settings
+        self.names, self.folder, self.settings = names, folder, settings
         self.open: dict[str, Tracker] = {}
 
-    def track(self, row: Row) -> None:
-        """Tells every tracker of an epoch."""
-        while self.waiting:
-            name = self.waiting.pop(0)
+    def start(self) -> None:
+        """Greets every service, which may take seconds: not to be counted as training."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for name in self.names:
             try:
                 self.open[name] = TRACKERS[name](self.folder, self.settings)
             except Exception as error:  # whatever a service may raise
                 _lost(name, error)
+
+    def track(self, row: Row) -> None:
+        """Tells every tracker of an epoch."""
         for name, tracker in list(self.open.items()):
             try:
                 tracker.track(row)
