@@ -77,17 +77,3 @@ def test_expressions_by_the_published_protocol(
     assert found["ours"]["edits"]["seeds"] == 1
     for row in found["rows"]:
         assert row["best"]["6"] == pytest.approx(task.log_errors([task.parse(row["expression"])])[0])
-
-
-def test_drawings_are_measured_beside_graphviz_or_say_that_it_is_not_there(
-    run_script: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import shutil
-
-    found = run_script("drawings.py", "--sizes", "8x10", "--seeds", 2, "--json")
-    assert {row["program"] for row in found["rows"]} == ({"dvae", "dot"} if shutil.which("dot") else {"dvae"})
-    monkeypatch.setattr(shutil, "which", lambda name: None)
-    alone = run_script("drawings.py", "--sizes", "8x10", "--seeds", 2, "--json")
-    assert [row["program"] for row in alone["rows"]] == ["dvae"]
-    assert "not installed" in alone["note"]
-    assert alone["rows"][0]["crossings"] == found["rows"][0]["crossings"]
