@@ -16,6 +16,8 @@ from dvae.dag.value import Dag
 from dvae.errors import DvaeError
 from dvae.figures import Box, Layout, layered
 from dvae.figures.ordering import assign_layers, best_orders, crossings, layered_graph
+from dvae.figures.ranking import short_layers
+from dvae.figures.sifting import sift
 from dvae.figures.spacing import separate, separate_medians, within
 
 CLEAR = 3.0  # pixels between an edge and a node that is not its end
@@ -111,6 +113,36 @@ def test_crossings_are_counted_pair_by_pair() -> None:
 def test_layers_are_longest_paths_and_sources_sink_to_their_successors() -> None:
     #  0 -> 1 -> 2 -> 4, 3 -> 4
     assert assign_layers(Dag(("n",) * 5, ((0, 1), (1, 2), (2, 4), (3, 4)))) == [0, 1, 2, 2, 3]
+
+
+@settings(max_examples=60, deadline=None)
+@given(dags(max_nodes=8))
+def test_no_other_layers_have_shorter_edges(dag: Dag) -> None:
+    layers = short_layers(dag)
+    assert all(layers[source] < layers[target] for source, target in dag.edges)
+    span = sum(layers[target] - layers[source] for source, target in dag.edges)
+    # No set of nodes can move: a sum that is discretely convex has no other minima.
+    for size in range(1, len(dag)):
+        for moving in combinations(range(len(dag)), size):
+            for way in (-1, 1):
+                moved = [layer + way * (node in moving) for node, layer in enumerate(layers)]
+                if all(moved[source] < moved[target] for source, target in dag.edges):
+                    assert sum(moved[target] - moved[source] for source, target in dag.edges) >= span
+
+
+@settings(max_examples=60, deadline=None)
+@given(dags(max_nodes=14), st.randoms(use_true_random=False))
+def test_sifting_removes_as_many_crossings_as_it_says(dag: Dag, chance: random.Random) -> None:
+    graph = layered_graph(dag)
+    order: list[list[int]] = [[] for _ in range(max(graph.layer) + 1)]
+    for vertex, layer in enumerate(graph.layer):
+        order[layer].append(vertex)
+    for row in order:
+        chance.shuffle(row)
+    before = crossings(graph, order)
+    gone = sift(order, graph.above, graph.below, 5, random.Random(0))
+    assert crossings(graph, order) == before - gone
+    assert sorted(vertex for row in order for vertex in row) == list(range(len(graph.layer)))
 
 
 def test_many_nodes_without_edges_form_a_block() -> None:

@@ -10,19 +10,24 @@ import math
 import random
 from bisect import bisect_right, insort
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
 from dvae.dag.value import Dag
+from dvae.figures.ranking import highest_layers, short_layers
+from dvae.figures.sifting import sift
 
 Order = list[list[int]]  # the vertices of every layer, left to right
+Frozen = tuple[tuple[int, ...], ...]  # the same, to look up
 
 MAX_WIDTH = 12  # nodes that a layer may always hold
 WIDTH_SHARE = 3  # a layer may also hold the square root of this many times all nodes
 SHARED_BENDS_FROM = 4  # bends per node, above which the edges of one source run in one lane
 WORK = 400_000  # vertex and link visits spent on sweeps before the best order so far is taken
 SMALL = 400  # vertices up to which neighbours are also swapped one by one
+EXACT = 300  # nodes up to which layers are the best of all, not merely good
+SIFTED, SIFT_ROUNDS, SIFT_WORK = 6, 10, 150_000  # orders that are sifted, how often, and places tried for them all
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +52,19 @@ def layered_graph(dag: Dag) -> LayeredGraph:
 
 
 def assign_layers(dag: Dag) -> list[int]:
-    """The longest path to every node; then nodes sink where that shortens more edges than it stretches.
+    """Layers between which edges are short.
 
+    In large DAGs they are longest paths, from which nodes sink where that shortens more edges than it stretches.
     Layers too wide for a picture are split into several, and nodes without edges fill the emptiest.
     """
     predecessors, successors = dag.predecessors(), dag.successors()
-    layers = [0] * len(dag)
-    for node, before in enumerate(predecessors):
-        layers[node] = 1 + max((layers[p] for p in before), default=-1)
-    for node in reversed(range(len(dag))):
-        if len(successors[node]) > len(predecessors[node]):
-            layers[node] = min(layers[s] for s in successors[node]) - 1
+    if len(dag) <= EXACT:
+        layers = short_layers(dag)
+    else:
+        layers = highest_layers(dag)
+        for node in reversed(range(len(dag))):
+            if len(successors[node]) > len(predecessors[node]):
+                layers[node] = min(layers[s] for s in successors[node]) - 1
     pull = [len(after) - len(before) for before, after in zip(predecessors, successors, strict=True)]
     alone = [node for node in range(len(dag)) if not predecessors[node] and not successors[node]]
     layers = _split_wide(layers, pull, set(alone))
@@ -138,20 +145,37 @@ def crossings(graph: LayeredGraph, order: Order) -> int:
 
 
 def best_orders(graph: LayeredGraph, keep: int) -> list[Order]:
-    """Up to `keep` orders with the fewest crossings found, by barycentre sweeps from several starts."""
+    """Up to `keep` orders with the fewest crossings found, by barycentre sweeps from several starts, then sifting."""
     size = len(graph.layer) + sum(map(len, graph.below))
     sweeps_left = max(4, WORK // size)
-    found: dict[tuple[tuple[int, ...], ...], int] = {}
+    found: dict[Frozen, int] = {}
     for start in _starts(graph):
         for order in _sweeps(graph, start, min(12, sweeps_left)):
             found.setdefault(tuple(map(tuple, order)), crossings(graph, order))
             sweeps_left -= 1
         if sweeps_left <= 0:
             break
+    if min(found.values()):
+        found |= _sifted(graph, found)
     fewest = min(found.values())
     equal = [order for order, count in found.items() if count == fewest]
     # Orders found one after the other are alike: take some of them all over.
     return [[list(row) for row in order] for order in equal[:: math.ceil(len(equal) / keep)]]
+
+
+def _sifted(graph: LayeredGraph, found: Mapping[Frozen, int]) -> dict[Frozen, int]:
+    """The best orders with every vertex moved to its best place, and their crossings."""
+    places = sum(len(row) ** 2 for row in next(iter(found)))
+    rounds = SIFT_WORK // max(1, places)
+    chance, better = random.Random(0), {}
+    for frozen in sorted(found, key=found.__getitem__)[:SIFTED]:
+        if rounds <= 0:
+            break
+        order = [list(row) for row in frozen]
+        gone = sift(order, graph.above, graph.below, min(SIFT_ROUNDS, rounds), chance)
+        better[tuple(map(tuple, order))] = found[frozen] - gone
+        rounds -= SIFT_ROUNDS
+    return better
 
 
 def _starts(graph: LayeredGraph, shuffles: int = 10) -> Iterator[Order]:
