@@ -23,6 +23,7 @@ from dvae.models.kernels.fuse import fusing
 from dvae.models.vae import VAE
 from dvae.training.config import TrainingConfig
 from dvae.training.job import Ended
+from dvae.training.memory import explained
 from dvae.training.resumable import METRICS, Patience, best_row, run_job
 from dvae.training.vae_job import VaeJob
 from dvae.training.validation import COLUMN
@@ -102,7 +103,8 @@ def fit(
     column = "loss" if config.early_stop_on == "train" else COLUMN
     assert config.epochs is not None
     long = config.epochs * len(job.data) >= FUSED_FROM
-    with tf32_products(config.allows_tf32(vae.device)), fusing(long):
+    enough = explained(vae, job.data, job.batch_size, job.budget)
+    with tf32_products(config.allows_tf32(vae.device)), fusing(long), enough:
         done = run_job(
             job, folder, resume=resume, checkpoint_seconds=config.checkpoint_seconds, progress=progress,
             patience=None if config.early_stop is None else Patience(config.early_stop, column),
