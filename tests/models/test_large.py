@@ -45,7 +45,9 @@ def losses_and_gradients(vae: VAE, batch: DagBatch) -> tuple[Tensor, dict[str, T
     losses = vae(batch, noise)
     (losses.nll + 0.3 * losses.kl).sum().backward()
     found = {name: weight.grad for name, weight in vae.named_parameters()}
-    return torch.stack([losses.nll, losses.kl]).detach(), {name: grad for name, grad in found.items() if grad is not None}
+    return torch.stack([losses.nll, losses.kl]).detach(), {
+        name: grad for name, grad in found.items() if grad is not None
+    }
 
 
 def small_ways(patch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Steps that fit the memory: batches are split without changing the result, and what cannot fit is said in a sentence."""
+"""Steps that fit the memory: split batches give the same result, and what cannot fit is said in a sentence."""
 
 from __future__ import annotations
 

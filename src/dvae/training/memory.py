@@ -76,7 +76,9 @@ def check_fits(vae: VAE, data: DagBatch, budget: Budget) -> None:
     what = f"a training step on one graph of {nodes:,} nodes and {edges:,} edges takes about {_text(needed)}"
     smaller = f"a smaller model (hidden, now {vae.config.hidden}) or smaller graphs"
     if needed > budget.bytes:
-        raise MemoryLimitError(f"{what}, and {_text(budget.bytes)} are allowed: raise the setting memory, or take {smaller}")
+        raise MemoryLimitError(
+            f"{what}, and {_text(budget.bytes)} are allowed: raise the setting memory, or take {smaller}"
+        )
     if free is not None and needed > free:
         raise MemoryLimitError(f"{what}, and this machine has {_text(free)} free: take {smaller}")
 
@@ -94,7 +96,7 @@ def explained(vae: VAE, data: DagBatch, batch_size: int, budget: Budget) -> Iter
         step = min(batch_size * one, budget.bytes)
         lower = max(one, step / 2) / GIGABYTE
         raise MemoryLimitError(
-            f"the memory of the {vae.device.type} is used up by a step of {batch_size} graphs of up to {nodes:,} nodes, "
+            f"the {vae.device.type} has no memory left for a step of {batch_size} graphs of up to {nodes:,} nodes, "
             f"which takes about {_text(step)}: set memory={lower:.2g} (gigabytes) to have batches split, or take a "
             f"smaller batch_size, hidden or graphs"
         ) from None

@@ -119,7 +119,9 @@ class PlainEpoch:
         self.optimizer.zero_grad()
         splits = None if self.budget is None else self.budget.parts(self.vae, part)
         for some in splits or [slice(None)]:
-            self._add_gradients(part.select(some), noise[some], None if targets is None else targets[some], weight[some])
+            self._add_gradients(
+                part.select(some), noise[some], None if targets is None else targets[some], weight[some]
+            )
         self.changes.gradients(self.vae, len(index) * self.world)
         self.optimizer.step()
 

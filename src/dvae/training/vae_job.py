@@ -62,7 +62,9 @@ class VaeJob(Job):
         self.captured = device.type == "cuda" and fabric.world_size == 1 and vae.static_shapes
         if self.captured and vae.any_width and data.max_nodes > SIZES[0]:
             self.classed = True
-            self.steps = sum(-(-len(some) // self.batch_size) for _, some in size_classes(data.num_nodes, data.max_nodes))
+            self.steps = sum(
+                -(-len(some) // self.batch_size) for _, some in size_classes(data.num_nodes, data.max_nodes)
+            )
         rate: float | Tensor = config.learning_rate
         if self.captured:
             rate = torch.tensor(config.learning_rate, device=device)

@@ -116,18 +116,22 @@ class DvaeDecoder(nn.Module):
 
     def _interval_edge_nll(self, plan: IntervalPlan, start: Tensor, states: Tensor, messages: Tensor) -> Tensor:
         table, sources = self.update.table(), self._source_part(states, start).flatten(0, 1)
-        flat_messages = messages.flatten(0, 1)
-        sums = [
-            flat_messages[some.edge_source].cumsum(1).flatten(0, 1)[some.kept] for some in plan.prefixes
-        ]  # state hidden
-        between = self.update(plan.between_types, torch.cat(sums), table) if sums else states.new_zeros(0, self.width)
-        finals = states.flatten(0, 1)[plan.finals]
+        finals = states.flatten(0, 1).index_select(0, plan.finals)
+        between = self._between(plan, messages.flatten(0, 1), table)
         targets = self.target_part(torch.cat([self.update.without_message(table), between, finals]))
         weight, bias, listed = self.edge_second.weight[0], self.edge_second.bias, plan.listed
-        nll = rectangle_nll(plan.rectangles, sources, targets[plan.rectangles.states], weight, bias)
+        nll = rectangle_nll(plan.rectangles, sources, targets.index_select(0, plan.rectangles.states), weight, bias)
         scores = listed_scores(sources, targets, weight, listed.source, listed.state) + bias
         costs = -listed.count * functional.logsigmoid(-scores) - listed.edges * scores
         return nll.index_add(0, listed.source // states.shape[1], costs)
+
+    def _between(self, plan: IntervalPlan, messages: Tensor, table: Tensor) -> Tensor:
+        """The states that nodes pass through on the way to their final ones."""  # state hidden
+        sums = [messages.new_zeros(0, self.width)]
+        for some in plan.prefixes:
+            gathered = messages.index_select(0, some.edge_source.flatten()).unflatten(0, some.edge_source.shape)
+            sums.append(gathered.cumsum(1).flatten(0, 1).index_select(0, some.kept))
+        return self.update(plan.between_types, torch.cat(sums), table)
 
     def _padded_edge_nll(self, plan: PaddedPlan, start: Tensor, states: Tensor, messages: Tensor) -> Tensor:
         table = self.update.table()
@@ -191,7 +195,9 @@ class DvaeDecoder(nn.Module):
         wide, pairs = self.edge_first.bias.shape[0], 4
         if self.edge_first.bias.is_cuda:
             pairs = 5 * self.width + 2 * wide if nodes <= DENSE_NODES else 16
-        return nodes * (NODE_NUMBERS * self.width + 6 * wide) + edges * (8 * self.width + 5 * wide) + pairs * nodes * nodes
+        return (
+            nodes * (NODE_NUMBERS * self.width + 6 * wide) + edges * (8 * self.width + 5 * wide) + pairs * nodes * nodes
+        )
 
     def type_scores(self, graph_states: Tensor) -> Tensor:
         """f_add_vertex."""  # row hidden -> row type

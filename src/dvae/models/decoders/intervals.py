@@ -85,7 +85,9 @@ class IntervalPlan:
             prefixes=prefixes,
             between_types=batch.types.flatten()[node[between]],
             finals=node[final],
-            rectangles=_rectangles(groups, owner - owner % nodes + begins, ends - begins, len(between), num_types, batch),
+            rectangles=_rectangles(
+                groups, owner - owner % nodes + begins, ends - begins, len(between), num_types, batch
+            ),
             listed=Listed(*map(torch.cat, zip(few, typed, strict=True))),
         )
 
@@ -142,7 +144,9 @@ def _rectangles(
     heights = begins.new_tensor([len(group) for group in groups])
     of_row = torch.repeat_interleave(heights)  # which rectangle
     begin, end = begins[rows], (begins + lengths)[rows]
-    low = begins.new_full((len(groups),), begins.numel() + batch.types.numel()).scatter_reduce_(0, of_row, begin, "amin")
+    low = begins.new_full((len(groups),), begins.numel() + batch.types.numel()).scatter_reduce_(
+        0, of_row, begin, "amin"
+    )
     width = torch.zeros_like(low).scatter_reduce_(0, of_row, end, "amax") - low
     row_width = width[of_row]
     row_start = row_width.cumsum(0) - row_width
@@ -185,7 +189,9 @@ def _typed(
     position = torch.arange(nodes, device=device).expand(len(batch), -1)
     asking = (batch.node_mask() & (position > 0)).flatten().nonzero().squeeze(1)
     degree = degrees[asking]
-    nearest = torch.where(degree > 0, source[starts[asking].clamp(max=max(len(source) - 1, 0))], 0) if len(source) else 0
+    nearest = (
+        torch.where(degree > 0, source[starts[asking].clamp(max=max(len(source) - 1, 0))], 0) if len(source) else 0
+    )
     types, graph = batch.types.flatten()[asking], asking // nodes
     takes = degree > 0
     cell = (graph * nodes + nearest) * num_types + types

@@ -13,7 +13,6 @@ from dvae.models.kernels.gru import GruUpdate
 from dvae.models.parts import Aggregation, Plan, Readout, has_static_shapes
 from dvae.models.settings import AggregationSettings
 
-
 SWEEP_NUMBERS = 18  # that message passing keeps of a node, for each hidden unit
 
 

@@ -137,7 +137,9 @@ class _LevelSweep(torch.autograd.Function):
             kinds, positions, gates, candidates, products, states, received, weight_hh, weight_message
         )
         shape = (*types.shape, width)
-        padded = (table.new_zeros(types.numel(), width).index_copy_(0, levels.order, rows) for rows in (states, messages))
+        padded = (
+            table.new_zeros(types.numel(), width).index_copy_(0, levels.order, rows) for rows in (states, messages)
+        )
         all_states, all_messages = (rows.view(shape) for rows in padded)
         return all_states, all_messages
 
