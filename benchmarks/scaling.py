@@ -214,9 +214,10 @@ def main() -> None:
                     "works": options.works.split(","), "seconds": options.seconds, "limit": options.limit,
                     "guess": guesses(rows, version, nodes),
                 }  # fmt: skip
-                rows.append({"version": version, "nodes": nodes, **in_a_process(settings)})
+                found = {"version": version, "nodes": nodes, **in_a_process(settings)}
+                rows = sorted([*rows, found], key=lambda row: row["nodes"])
                 if not options.json:
-                    print(json.dumps(rows[-1]), flush=True)
+                    print(json.dumps(found), flush=True)
             columns = [f"{name}_ms" for name in WORKS] + ["train_mb"]
             exponents = {each: {name: exponent(rows, each, name) for name in columns} for each in sources}
             report = {
