@@ -134,7 +134,7 @@ def guesses(rows: list[dict[str, Any]], version: str, nodes: int) -> dict[str, f
     known = [row for row in rows if row["version"] == version and row["nodes"] < nodes][-2:]
     found = {}
     for name in WORKS:
-        times = [(row["nodes"], row[f"{name}_ms"]) for row in known]
+        times = [(row["nodes"], row.get(f"{name}_ms")) for row in known]
         if len(times) == 2 and all(value is not None for _, value in times):
             (few, short), (more, long) = times
             slope = max(1.0, math.log(long / short) / math.log(more / few))
@@ -165,7 +165,7 @@ def draw(path: Path, rows: list[dict[str, Any]], versions: list[str]) -> None:
         lines = []
         for version in versions:
             for column in columns:
-                points = [(row["nodes"], row[column]) for row in rows if row["version"] == version and row[column]]
+                points = [(row["nodes"], row[column]) for row in rows if row["version"] == version and row.get(column)]
                 if len(points) > 1:
                     x, y = zip(*points, strict=True)
                     lines.append(Series(version, tuple(map(float, x)), tuple(y)))

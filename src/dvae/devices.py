@@ -34,10 +34,9 @@ def free_memory(device: torch.device) -> int | None:
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         known = {name: value.split()[0] for name, _, value in (line.partition(":") for line in lines)}
-        free = int(known["MemAvailable"]) * 1024
+        return int(known["MemAvailable"]) * 1024
     except (OSError, KeyError, IndexError, ValueError):
-        free = _all_memory()
-    return free
+        return _all_memory()
 
 
 def _all_memory() -> int | None:
