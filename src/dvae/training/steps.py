@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -118,10 +118,10 @@ class PlainEpoch:
         noise, weight = noise.to(self.vae.device) * self.vae.config.noise_scale, weight.to(self.vae.mean.weight)
         self.optimizer.zero_grad()
         splits = None if self.budget is None else self.budget.parts(self.vae, part)
-        for some in splits or [slice(None)]:
-            self._add_gradients(
-                part.select(some), noise[some], None if targets is None else targets[some], weight[some]
-            )
+        parts: Sequence[Tensor | slice] = splits or [slice(None)]
+        for some in parts:
+            known = None if targets is None else targets[some]
+            self._add_gradients(part.select(some), noise[some], known, weight[some])
         self.changes.gradients(self.vae, len(index) * self.world)
         self.optimizer.step()
 

@@ -131,7 +131,8 @@ class DvaeDecoder(nn.Module):
         for some in plan.prefixes:
             gathered = messages.index_select(0, some.edge_source.flatten()).unflatten(0, some.edge_source.shape)
             sums.append(gathered.cumsum(1).flatten(0, 1).index_select(0, some.kept))
-        return self.update(plan.between_types, torch.cat(sums), table)
+        states: Tensor = self.update(plan.between_types, torch.cat(sums), table)
+        return states
 
     def _padded_edge_nll(self, plan: PaddedPlan, start: Tensor, states: Tensor, messages: Tensor) -> Tensor:
         table = self.update.table()
