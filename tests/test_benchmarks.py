@@ -96,3 +96,27 @@ def test_large_dags_of_three_sets_by_one_command(run_script: Any, tmp_path: Path
         "large.py", *options, "--models", "layerwise", "--work", tmp_path / "work", "--out", tmp_path / "out"
     )
     assert again == found
+
+
+def test_the_exponent_of_a_cost_is_its_slope_from_64_nodes_on() -> None:
+    script = runpy.run_path(str(FOLDER / "scaling.py"))
+    rows = [
+        {"version": "now", "nodes": nodes, "train_ms": 3.0 * nodes**2 if nodes >= 64 else 1.0, "decode_ms": None}
+        for nodes in (8, 64, 128, 512)
+    ]
+    assert script["exponent"](rows, "now", "train_ms") == pytest.approx(2)
+    assert script["exponent"](rows, "now", "decode_ms") is None
+    assert script["exponent"](rows, "before", "train_ms") is None
+    seconds = script["guesses"](rows, "now", 1024)
+    assert seconds["train"] == pytest.approx(3e-3 * 1024**2)
+    assert script["least"](lambda: 1 / 0, False, 1.0, 10.0, 11.0) is None  # would take too long
+
+
+@pytest.mark.slow
+def test_time_and_memory_against_nodes(run_script: Any, tmp_path: Path) -> None:
+    options = ("--nodes", "8,20", "--batch", 2, "--hidden", 8, "--seconds", 0, "--out", tmp_path, "--json")
+    found = run_script("scaling.py", *options)
+    assert [(row["version"], row["nodes"]) for row in found["rows"]] == [("now", 8), ("now", 20)]
+    assert all(row["train_ms"] > 0 and row["decode_ms"] > 0 and row["encode_ms"] > 0 for row in found["rows"])
+    assert (tmp_path / "scaling_cpu.svg").is_file()
+    assert run_script("scaling.py", *options)["rows"] == found["rows"]  # kept, not measured again
