@@ -219,6 +219,20 @@ ined"]
 
 
 @pytest.mark.parametrize(
+    ("text", "types"),
+    [
+        ("digraph { load -> clean -> fit; load -> fit }", ("load", "clean", "fit")),
+        ('digraph { node [shape=box, label="\\N"]; "A b" -> "say \\"so\\"" }', ("A b", 'say "so"')),
+        ("digraph { 0 -> 1 -> 2 }", (0, 1, 2)),
+        ('digraph { "0" -> 1 [weight=3] }', ("0", 1)),
+        ("digraph { a [color=red]; b [shape=box] }", ("a", "b")),
+    ],
+)
+def test_dot_without_labels_has_the_names_of_its_nodes_as_types(text: str, types: tuple[str | int, ...]) -> None:
+    assert from_dot(text).types == types
+
+
+@pytest.mark.parametrize(
     ("text", "line", "problem"),
     [
         ("\ngraph {\n a [label=x] }", 2, "begins with 'digraph', is expected where 'graph' comes"),

@@ -13,7 +13,7 @@ from dvae.dag import Dag
 from dvae.explorer import Space
 from dvae.explorer.graph_view import common_frame, elements, film, frame, task_style, thumbnail
 from dvae.explorer.walks import changes
-from dvae.figures import style_for
+from dvae.figures import Direction, style_for
 from dvae.tasks import GenericTask, Look
 
 BORDER = 2.0  # pixels outside a node's box: half of the thickest border, that of a changed node
@@ -45,15 +45,18 @@ def test_everything_lies_between_the_corners(enas: Space) -> None:
         assert node["position"]["x"] + half <= high["x"] + 1e-6
 
 
-def test_a_tower_lies_down(enas: Space, asia: Space) -> None:
-    tall = frame(enas.known.dags[0], task_style(enas.task), enas.task)
-    assert tall.width > tall.height
-    (first, *_, last) = [tall.centres[node] for node in range(8)]
-    assert first[0] < last[0]
+@pytest.mark.parametrize(("direction", "axis"), [("right", 0), ("down", 1)])
+def test_all_drawings_run_one_way_whatever_their_shape(
+    enas: Space, asia: Space, direction: Direction, axis: int
+) -> None:
+    tower = frame(enas.known.dags[0], task_style(enas.task), enas.task, direction)
+    assert tower.centres[0][axis] < tower.centres[7][axis]
     fan = Dag(("A", "S", "T", "L", "B", "E", "X", "D"), tuple((0, child) for child in range(1, 8)))
-    flat = frame(fan, task_style(asia.task), asia.task)
-    assert flat.width > flat.height
-    assert all(flat.centres["A"][1] < flat.centres[child][1] for child in fan.types[1:])
+    flat = frame(fan, task_style(asia.task), asia.task, direction)
+    assert all(flat.centres["A"][axis] < flat.centres[child][axis] for child in fan.types[1:])
+    for drawn in (tower, flat):
+        for (source, target), route in drawn.routes.items():
+            assert drawn.centres[source][axis] < route[0][axis] < route[-1][axis] < drawn.centres[target][axis]
 
 
 def test_small_pictures_of_networks_keep_their_variables_in_place(asia: Space) -> None:

@@ -51,7 +51,7 @@ def test_scores_space_and_line_ends_do_not_matter(asia: Space, enas: Space) -> N
         ("digraph { a -> a }", "itself"),
         ("graph { a -- b }", "DOT"),
         ("x" * (MAX_TEXT + 1), "longer"),
-        ('{"types": [' + ", ".join(['"A"'] * 501) + '], "edges": []}', "at most 500"),
+        ('{"types": [' + ", ".join(['"A"'] * 1501) + '], "edges": []}', "at most 1,500"),
         ("[" * 5000, "nested"),
     ],
 )

@@ -24,7 +24,9 @@ from dvae.reports.markdown import to_markdown
 from dvae.reports.numbers import Spread, score_words, share_words, time_words
 from dvae.tasks import get
 
-REQUESTS = re.compile(r"""(src|href)\s*=\s*["'](?!data:|#)|url\(\s*["']?(?!#)|@import|<script|<link|<iframe""")
+REQUESTS = re.compile(
+    r"""(src|href)\s*=\s*["'](?!data:|#)|url\(\s*["']?(?!#)|@import|<script[^>]*\ssrc|<link|<iframe"""
+)
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,9 @@ from dvae.reports.run_page import RunFacts, _curves, folder_facts, run_page
 from dvae.tasks import EnasTask
 from dvae.training import fit
 
-REQUESTS = re.compile(r"""(src|href)\s*=\s*["'](?!data:|#)|url\(\s*["']?(?!#)|@import|<script|<link|<iframe""")
+REQUESTS = re.compile(
+    r"""(src|href)\s*=\s*["'](?!data:|#)|url\(\s*["']?(?!#)|@import|<script[^>]*\ssrc|<link|<iframe"""
+)
 TASK = EnasTask(3)
 DATA = TASK.dataset(size=40)
 

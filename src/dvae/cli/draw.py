@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dvae.cli import inputs, options, output
+from dvae.errors import ConfigError
+
+if TYPE_CHECKING:
+    from dvae.dag import ScoredDag
+    from dvae.figures import DagStyle, Direction
 
 
 def draw(
     file: Annotated[Path, typer.Argument(metavar="DAGS", help="A file of DAGs: .jsonl, or .txt with --task.")],
     picture: Annotated[Path, typer.Argument(metavar="PICTURE", help="The .svg or .png file to write.")],
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Draw the first N only.")] = None,
+    direction: options.Direction = "down",
+    fold: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Fold one large DAG into at most N boxes, groups of its nodes."),
+    ] = None,
     task: options.TaskOfFile = None,
 ) -> None:
     """Draw the DAGs of a file, with their scores as titles.
@@ -22,13 +33,31 @@ def draw(
     """
     from itertools import islice
 
-    from dvae.dag import load_dags
-    from dvae.tasks import read_dags
+    from dvae.figures import style_of
 
     output.check_outputs(None, picture)
-    if task is not None or file.suffix == ".txt":
-        items = read_dags(inputs.task_of_file(file, task), file)
-    else:
-        items = load_dags(file)
-    items = list(islice(items, limit))
-    output.draw_dags(picture, [item.dag for item in items], output.score_titles(items))
+    every = list(inputs.dags_of_file(file, task))
+    items = list(islice(every, limit))
+    # Colours are those of the task or, without one, of the whole file: the first DAGs look as they do among all.
+    named = task is not None or file.suffix == ".txt"
+    dags = [item.dag for item in every]
+    style = output.task_style(inputs.task_of_file(file, task)) if named else style_of(dags) if dags else None
+    if fold is not None:
+        _draw_folded(picture, items, style, direction, fold)
+        return
+    output.draw_dags(picture, [item.dag for item in items], output.score_titles(items), style, direction)
+
+
+def _draw_folded(
+    picture: Path, items: Sequence[ScoredDag], style: DagStyle | None, direction: Direction, limit: int
+) -> None:
+    from dvae.figures import fold, make_scene, save_scene
+
+    if len(items) != 1 or style is None:
+        raise ConfigError(f"--fold draws one DAG, not {len(items):,}; add --limit 1")
+    dag, titles = items[0].dag, output.score_titles(items)
+    scene = make_scene(dag, style, direction=direction, folding=fold(dag, limit), title=titles[0] if titles else "")
+    save_scene(picture, scene, style)
+    output.note(
+        f"drew {len(dag):,} nodes as {output.counted(len(scene.nodes), 'box').replace('boxs', 'boxes')} to {picture}"
+    )

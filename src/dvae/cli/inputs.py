@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 from dvae.errors import ConfigError, FormatError, TaskError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dvae.dag import ScoredDag
     from dvae.tasks import Task
 
 FILE_ENDINGS = (".jsonl", ".json", ".gz", ".txt", ".dot", ".gv", ".graphml", ".csv")
@@ -94,3 +97,14 @@ def task_of_file(path: Path, task: str | None, rules: str | None = None) -> Task
     if path.suffix == ".txt":
         raise TaskError(f"{path}: the original text format needs its task: add --task enas6 or --task asia")
     return get_task(with_rules(f"file:{path}", rules))
+
+
+def dags_of_file(path: Path, task: str | None) -> Iterable[ScoredDag]:
+    """The DAGs of a file; the original text format is read with its task."""
+    if task is not None or path.suffix == ".txt":
+        from dvae.tasks import read_dags
+
+        return read_dags(task_of_file(path, task), path)
+    from dvae.dag import load_dags
+
+    return load_dags(path)

@@ -16,6 +16,7 @@ from dvae.cli import (
     data,
     decode,
     demo,
+    diff,
     draw,
     encode,
     evaluate,
@@ -121,6 +122,7 @@ app.add_typer(bn.app, rich_help_panel=WORK)
 app.command("data", rich_help_panel=LOOK)(data.data)
 app.command("score", rich_help_panel=LOOK)(score.score)
 app.command("draw", rich_help_panel=LOOK)(draw.draw)
+app.command("diff", rich_help_panel=LOOK)(diff.diff)
 app.command("models", rich_help_panel=LOOK)(models.models)
 app.command("settings", rich_help_panel=LOOK)(settings.settings)
 

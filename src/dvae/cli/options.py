@@ -15,6 +15,9 @@ DagsOut = Annotated[
     Path | None, typer.Option("--out", metavar="FILE", help="Write the DAGs to FILE.jsonl or FILE.jsonl.gz.")
 ]
 Draw = Annotated[Path | None, typer.Option("--draw", metavar="PICTURE", help="Also draw them, to a .svg or .png file.")]
+Direction = Annotated[
+    Literal["down", "right"], typer.Option("--direction", help="Draw from top to bottom, or from left to right.")
+]
 Device = Annotated[
     Literal["auto", "cpu", "cuda"], typer.Option(help="Where to compute; auto takes a GPU if there is one.")
 ]

@@ -16,6 +16,7 @@ from dvae.files import finite
 
 if TYPE_CHECKING:
     from dvae.dag import Dag, DagBatch, ScoredDag
+    from dvae.figures import DagStyle, Direction
     from dvae.tasks import Task
 
 MAX_DRAWN = 64  # more than these no one can see in one picture
@@ -36,7 +37,7 @@ COMMANDS = (
         "decode",
         "explore",
     ),
-    *("import-checkpoint", "reproduce", "report", "nas", "bn", "data", "score", "draw", "models", "settings"),
+    *("import-checkpoint", "reproduce", "report", "nas", "bn", "data", "score", "draw", "diff", "models", "settings"),
     *("runs", "compare"),
 )
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # what JSON may hold and a terminal may not
@@ -147,7 +148,7 @@ def print_dags(task: Task, batch: DagBatch, out: Path | None, picture: Path | No
     dags, valid = task.unbatch(batch), task.valid(batch).tolist()
     broken = broken_rules(task, [dag for dag, good in zip(dags, valid, strict=True) if not good])
     if picture is not None:
-        draw_dags(picture, dags)
+        draw_dags(picture, dags, style=task_style(task))
     if out is not None:
         write_jsonl(out, dags)
     if as_json:
@@ -169,11 +170,26 @@ def print_dags(task: Task, batch: DagBatch, out: Path | None, picture: Path | No
         note(f"  not valid: {counted(count, 'DAG')}, {rule}" + (f" (the first: {detail})" if detail else ""))
 
 
-def draw_dags(picture: Path, dags: Sequence[Dag], titles: Sequence[str] | None = None) -> None:
-    from dvae.figures import save_dags
+def task_style(task: Task) -> DagStyle:
+    """How DAGs of a task look in every picture: the same type has the same colour, whichever DAGs are drawn."""
+    from dvae.figures import style_for
+
+    return style_for(task.look, task.vocabulary.labels)
+
+
+def draw_dags(
+    picture: Path,
+    dags: Sequence[Dag],
+    titles: Sequence[str] | None = None,
+    style: DagStyle | None = None,
+    direction: Direction = "down",
+) -> None:
+    """A grid of DAGs in a file, at most as many as anybody can see."""
+    from dvae.figures import arrangement, save_dags
 
     shown = list(dags)[:MAX_DRAWN]
-    save_dags(picture, shown, titles=None if titles is None else list(titles)[:MAX_DRAWN])
+    words = None if titles is None else list(titles)[:MAX_DRAWN]
+    save_dags(picture, shown, titles=words, style=style, arrange=arrangement(direction))
     drawn = f"the first {MAX_DRAWN} of {len(dags):,} DAGs" if len(dags) > len(shown) else counted(len(dags), "DAG")
     note(f"drew {drawn} to {picture}")
 

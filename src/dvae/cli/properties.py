@@ -94,7 +94,8 @@ def answer(study: Study, task: Task, out: Path | None, draw: Path | None, json: 
         items = [evaluation(trial) for trial in front.trials]
         write_jsonl(out, (ScoredDag(item.dag) for item in items))
     if draw is not None and front.trials:
-        output.draw_dags(draw, [trial.dag for trial in front.trials], [_title(front, trial) for trial in front.trials])
+        titles = [_title(front, trial) for trial in front.trials]
+        output.draw_dags(draw, [trial.dag for trial in front.trials], titles, output.task_style(task))
     counts = {state: sum(trial.state == state for trial in trials) for state in ("complete", "failed", "pruned")}
     if json:
         output.print_json(

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from dvae.cli import options, output
-from dvae.errors import MissingError
+from dvae.errors import DvaeError, MissingError
+from dvae.progress import progress_bar
 
 
 def report(
@@ -25,12 +26,11 @@ def report(
     """
     from dvae.files import atomic_path
     from dvae.paper.report import PLAN, write_report
-    from dvae.reports import report as write_page
 
     output.check_ending(out, (".html",), "a page")
     if not run.is_dir():
         raise MissingError(f"{run}: there is no such folder")
-    page = write_report(run) if (run / PLAN).is_file() else write_page(run)
+    page = write_report(run) if (run / PLAN).is_file() else _write(run)
     if out is not None:
         with atomic_path(out) as part:
             shutil.copyfile(page, part)
@@ -39,3 +39,16 @@ def report(
         output.print_json({"run": str(run), "page": str(page), "bytes": page.stat().st_size})
     else:
         print(page)
+
+
+def _write(run: Path) -> Path:
+    """The page of a run; a folder that is none, or not whole, still has what can be said of it."""
+    from dvae.reports import report as write_page
+    from dvae.runs import Run
+
+    try:
+        opened = Run.open(run)
+    except DvaeError:
+        return write_page(run)
+    with progress_bar("Reading the DAGs of the map"):
+        return opened.report()

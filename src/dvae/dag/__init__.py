@@ -16,6 +16,7 @@ from dvae.dag.convert import (
     to_pyg,
 )
 from dvae.dag.dataset import DagSet, Dataset, DataSource
+from dvae.dag.differences import Difference, difference
 from dvae.dag.jsonl import ScoredDag, Split, from_plain, load_jsonl, read_jsonl, to_plain, write_jsonl
 from dvae.dag.original import read_bayesnet, read_enas, write_bayesnet, write_enas
 from dvae.dag.reading import load_dags
@@ -31,6 +32,7 @@ __all__ = [
     "DagSet",
     "DataSource",
     "Dataset",
+    "Difference",
     "Edge",
     "Label",
     "Named",
@@ -38,6 +40,7 @@ __all__ = [
     "ScoredDag",
     "Split",
     "Value",
+    "difference",
     "from_dot",
     "from_igraph",
     "from_modelstring",

@@ -1,9 +1,10 @@
 """DOT, the language of Graphviz: a writer, and a reader of the part of the language that tells a `Dag`.
 
 Read: one `digraph`, node statements, edge chains `a -> b -> c`, quoted identifiers, comments, attributes. The
-type of a node is its attribute `type` or, without one, `label`; an unquoted integer is an integer label. Attributes
-that Graphviz does not know are columns, unquoted numbers numbers; those of drawings are passed over (`dot_names`).
-Subgraphs, ports, HTML strings and undirected edges are refused.
+type of a node is its attribute `type` or, without one, `label`; where no node has either, the types are the names of
+the nodes, which is what Graphviz draws. An unquoted integer is an integer label. Attributes that Graphviz does not know
+are columns, unquoted numbers numbers; those of drawings are passed over (`dot_names`). Subgraphs, ports, HTML strings
+and undirected edges are refused.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ class _Parser:
     where: str
     position: int = 0
     index_of: dict[str, int] = field(default_factory=dict)
-    first_lines: list[int] = field(default_factory=list)
+    names: list[_Token] = field(default_factory=list)
     types: dict[int, Label] = field(default_factory=dict)
     edge_lines: dict[Edge, int] = field(default_factory=dict)
     node_values: dict[int, dict[str, Value]] = field(default_factory=dict)
@@ -214,7 +215,7 @@ class _Parser:
     def node(self, token: _Token) -> int:
         if token.text not in self.index_of:
             self.index_of[token.text] = len(self.index_of)
-            self.first_lines.append(token.line)
+            self.names.append(token)
         return self.index_of[token.text]
 
     def add_edge(self, edge: Edge, token: _Token) -> None:
@@ -231,10 +232,13 @@ class _Parser:
             return
         if node in self.types:
             raise self.problem(f"the node {token.text!r} gets a type for the second time", token)
-        if value.kind == "number" and _INTEGER.fullmatch(value.text):
-            self.types[node] = int(value.text)
-        else:
-            self.types[node] = _ESCAPE.sub(lambda escape: self.unescaped(escape, value), value.text)
+        self.types[node] = self.label(value)
+
+    def label(self, token: _Token) -> Label:
+        """A type as it is written."""
+        if token.kind == "number" and _INTEGER.fullmatch(token.text):
+            return int(token.text)
+        return _ESCAPE.sub(lambda escape: self.unescaped(escape, token), token.text)
 
     def add_property(self, name: _Token, value: _Token) -> None:
         text = _plain_text(name.text)
@@ -247,10 +251,12 @@ class _Parser:
         return _LABEL_ESCAPES[escape[1]]
 
     def checked(self) -> Dag:
-        for name, node in self.index_of.items():
+        if not self.types:
+            self.types = {node: self.label(name) for node, name in enumerate(self.names)}
+        for node, name in enumerate(self.names):
             if node not in self.types:
-                line = self.first_lines[node]
-                raise FormatError.at(self.where, line, f"the node {name!r} has no type and no label anywhere")
+                problem = f"the node {name.text!r} has no type and no label anywhere, although others have"
+                raise FormatError.at(self.where, name.line, problem)
         edges = list(self.edge_lines)
         closing = _closes_a_cycle(len(self.types), edges)
         if closing is not None:

@@ -23,7 +23,7 @@ def title_of(finding: Finding) -> str:
     return (finding.place.called if isinstance(finding.place, Given) else "") or "Your DAG"
 
 
-def facts(finding: Finding, can_score: bool) -> list[html.Div]:
+def facts(finding: Finding, can_score: bool, draws: int = CONFIDENCE_DRAWS) -> list[html.Div]:
     """Score, validity, confidence and novelty of a DAG, and the rule that it breaks."""
     known = finding.same_as
     return [
@@ -33,7 +33,7 @@ def facts(finding: Finding, can_score: bool) -> list[html.Div]:
             "Confidence",
             _percent(finding.confidence),
             "of decodings agree",
-            title=f"The share of {CONFIDENCE_DRAWS} sampled decodings of this latent that give this DAG",
+            title=f"The share of {draws} sampled decodings of this latent that give this DAG",
         ),
         _fact("Novelty", "new", "not on the map") if known is None else _fact("Novelty", "known", f"number {known:,}"),
         *_reason(finding.broken_rule),
@@ -83,6 +83,7 @@ def grid_cells(space: Space, steps: list[Step]) -> list[html.Button]:
             html.Button(
                 id={"type": "cell", "index": number},
                 className=f"thumb {state}".strip(),
+                title=None if step.valid else f"Not valid: {space.broken_rule(step.dag)}",
                 style={"--heat": colour_at(space.rank_of(step.score)) or "var(--line)"},
                 children=[html.Img(src=graph_view.thumbnail(step.dag, space.task), alt=f"DAG {number + 1} of the grid"),
                           html.Small(text)],

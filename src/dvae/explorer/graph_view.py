@@ -16,10 +16,27 @@ from typing import Any
 from dvae.dag import Dag, Label
 from dvae.dag.columns import Column
 from dvae.errors import DagError
+from dvae.explorer.places import choice
 from dvae.explorer.walks import Changes, changes
-from dvae.figures import Arrange, DagStyle, column, compact, layered, ring, style_for, to_svg
+from dvae.figures import (
+    DIRECTIONS,
+    Arrange,
+    DagStyle,
+    Direction,
+    arrangement,
+    column,
+    compact,
+    layered,
+    ring,
+    style_for,
+    to_svg,
+)
+from dvae.figures.folding import MANY, fold
 from dvae.figures.layout import Box, Point
+from dvae.figures.scene import Scene, SceneNode, make_scene, value_words
+from dvae.figures.scene_picture import scene_picture
 from dvae.figures.style import mixed, text_colour
+from dvae.figures.svg import svg_text
 from dvae.tasks import Task
 
 Element = dict[str, Any]
@@ -28,9 +45,17 @@ Name = Hashable  # of a node: see `Task.node_names`
 REMEMBERED = 4096
 EDGE = "#7f8da1"  # visible on light and dark backgrounds
 MIN_LENGTH = 1e-6
-TURNED_FROM = 1.15  # height to width above which a drawing is turned: the page has more width than height
+DIRECTION: Direction = "right"  # of drawings, until the reader chooses another: the page has more width than height
+MANY_SMALL = 60  # nodes above which a thumbnail is folded
 ON_THE_LINE = 1.5  # pixels; controls this near to the straight line are left out
 CLEARANCE = 8.0  # pixels between a control point and the nodes of its edge: room for thick borders and the arrow head
+
+
+def direction_of(wanted: object) -> Direction:
+    """The direction that the page names, or the usual one."""
+    if wanted is None:
+        return DIRECTION
+    return "down" if choice(wanted, DIRECTIONS, "the direction") == "down" else "right"
 
 
 def task_style(task: Task) -> DagStyle:
@@ -48,12 +73,12 @@ class Frame:
     routes: dict[tuple[Name, Name], tuple[Point, ...]]
 
 
-def frame(dag: Dag, style: DagStyle, task: Task) -> Frame:
+def frame(dag: Dag, style: DagStyle, task: Task, direction: Direction = DIRECTION) -> Frame:
     """The frame of one DAG."""
-    return _frame(dag, [style.box(label) for label in dag.types], task.node_names(dag))
+    return _frame(dag, [style.box(label) for label in dag.types], task.node_names(dag), direction)
 
 
-def common_frame(dags: Sequence[Dag], style: DagStyle, task: Task) -> Frame | None:
+def common_frame(dags: Sequence[Dag], style: DagStyle, task: Task, direction: Direction = DIRECTION) -> Frame | None:
     """One frame for all of `dags`; None where no order suits them all, or their nodes cannot be told apart."""
     labels: dict[Name, Label] = {}
     edges: set[tuple[Name, Name]] = set()
@@ -71,14 +96,41 @@ def common_frame(dags: Sequence[Dag], style: DagStyle, task: Task) -> Frame | No
     except DagError:
         return None
     names = [order[int(str(label))] for label in union.types]
-    return _frame(union, [style.box(labels[name]) for name in names], names)
+    return _frame(union, [style.box(labels[name]) for name in names], names, direction)
 
 
 def elements(
-    dag: Dag, style: DagStyle, task: Task, *, within: Frame | None = None, changed: Changes | None = None
+    dag: Dag,
+    style: DagStyle,
+    task: Task,
+    *,
+    within: Frame | None = None,
+    changed: Changes | None = None,
+    direction: Direction = DIRECTION,
 ) -> list[Element]:
-    """The nodes and edges of a drawing; changed ones carry classes, removed edges are drawn as ghosts."""
-    return named_elements(dag, style, task.node_names(dag), within=within, changed=changed)
+    """The nodes and edges of a drawing, folded where there are too many; changed ones carry classes."""
+    if within is not None or changed is not None:
+        names = task.node_names(dag)
+        return named_elements(dag, style, names, within=within, changed=changed, direction=direction)
+    return scene_elements(make_scene(dag, style, direction=direction, folding=fold(dag) if len(dag) > MANY else None))
+
+
+def scene_elements(scene: Scene) -> list[Element]:
+    """A scene as elements; what differs from another DAG has its kind as a class."""
+    place = Frame(
+        scene.width,
+        scene.height,
+        {number: (node.x, node.y) for number, node in enumerate(scene.nodes)},
+        {(edge.source, edge.target): edge.route for edge in scene.edges},
+    )
+    nodes = [_scene_node(node, number) for number, node in enumerate(scene.nodes)]
+    edges = []
+    for edge in scene.edges:
+        ends = edge.source, edge.target
+        boxes = scene.nodes[edge.source].box, scene.nodes[edge.target].box
+        drawn = _edge(ends, edge.kind, _controls(place, ends, boxes))
+        edges.append(_with_values(drawn, edge.values, f"{ends[0]} → {ends[1]}"))
+    return [*_corners(place), *nodes, *edges]
 
 
 def named_elements(
@@ -88,9 +140,10 @@ def named_elements(
     *,
     within: Frame | None = None,
     changed: Changes | None = None,
+    direction: Direction = DIRECTION,
 ) -> list[Element]:
-    """As `elements`, for nodes with these names."""
-    place = within or _frame(dag, [style.box(label) for label in dag.types], names)
+    """The nodes and edges of a DAG whose nodes have names; changed ones carry classes, removed edges are ghosts."""
+    place = within or _frame(dag, [style.box(label) for label in dag.types], names, direction)
     changed = changed or Changes()
     nodes = [_node(dag, node, name, place, style, name in changed.nodes) for node, name in enumerate(names)]
     number = {name: node for node, name in enumerate(names)}
@@ -108,13 +161,13 @@ def named_elements(
     return [*_corners(place), *nodes, *edges]
 
 
-def film(dags: Sequence[Dag], style: DagStyle, task: Task) -> list[list[Element]]:
+def film(dags: Sequence[Dag], style: DagStyle, task: Task, direction: Direction = DIRECTION) -> list[list[Element]]:
     """The drawings of a walk, each with what changed since the one before."""
-    shared = common_frame(dags, style, task)
+    shared = common_frame(dags, style, task, direction)
     pictures = []
     for number, dag in enumerate(dags):
-        difference = changes(dags[number - 1], dag, task) if number else Changes()
-        pictures.append(elements(dag, style, task, within=shared, changed=difference))
+        found = changes(dags[number - 1], dag, task) if number else Changes()
+        pictures.append(elements(dag, style, task, within=shared, changed=found, direction=direction))
     return pictures
 
 
@@ -124,8 +177,12 @@ def thumbnail(dag: Dag, task: Task) -> str:
 
     Small pictures stand side by side to be compared, so nodes have fixed places where the task names them.
     """
-    text = to_svg(dag, style=compact(task_style(task)), arrange=_arrangement(dag, task)).encode("utf-8", "replace")
-    return "data:image/svg+xml;base64," + base64.b64encode(text).decode("ascii")
+    style = compact(task_style(task))
+    if len(dag) > MANY_SMALL:
+        text = svg_text(scene_picture(make_scene(dag, style, folding=fold(dag, MANY_SMALL // 3)), style))
+    else:
+        text = to_svg(dag, style=style, arrange=_arrangement(dag, task))
+    return "data:image/svg+xml;base64," + base64.b64encode(text.encode("utf-8", "replace")).decode("ascii")
 
 
 def _arrangement(dag: Dag, task: Task) -> Arrange:
@@ -134,27 +191,13 @@ def _arrangement(dag: Dag, task: Task) -> Arrange:
     return column if task.look.arrangement == "column" else layered
 
 
-def _frame(dag: Dag, boxes: Sequence[Box], names: Sequence[Name]) -> Frame:
-    """From left to right; top to bottom where that is wider."""
-    layout = layered(dag, boxes)
-    sideways = layout.height > TURNED_FROM * layout.width
-    if sideways:
-        layout = layered(dag, [Box(box.height, box.width, box.round) for box in boxes])
-    turn = _turned if sideways else _upright
-    centres = {name: turn(centre) for name, centre in zip(names, layout.centres, strict=True)}
+def _frame(dag: Dag, boxes: Sequence[Box], names: Sequence[Name], direction: Direction) -> Frame:
+    layout = arrangement(direction)(dag, boxes)
+    centres = dict(zip(names, layout.centres, strict=True))
     routes = {
-        (names[source], names[target]): tuple(map(turn, route))
-        for (source, target), route in zip(dag.edges, layout.routes, strict=True)
+        (names[source], names[target]): route for (source, target), route in zip(dag.edges, layout.routes, strict=True)
     }
-    return Frame(*turn((layout.width, layout.height)), centres, routes)
-
-
-def _upright(point: Point) -> Point:
-    return point
-
-
-def _turned(point: Point) -> Point:
-    return point[1], point[0]
+    return Frame(layout.width, layout.height, centres, routes)
 
 
 def _corners(place: Frame) -> list[Element]:
@@ -168,14 +211,26 @@ def _corners(place: Frame) -> list[Element]:
 
 def _node(dag: Dag, node: int, name: Name, place: Frame, style: DagStyle, changed: bool) -> Element:
     label = dag.types[node]
-    fill = style.colour(label)
-    box = style.box(label)
-    x, y = place.centres[name]
+    words = style.text(label), f"{node}: {label}"
+    drawn = _node_element(node, words, style.colour(label), style.box(label), place.centres[name])
+    drawn["classes"] = "changed" if changed else ""
+    return _with_columns(drawn, dag.node, node, words[1])
+
+
+def _scene_node(node: SceneNode, number: int) -> Element:
+    """A group stands for several nodes, so it has no number that could be edited."""
+    drawn = _node_element(number, (node.label, node.name), node.fill, node.box, (node.x, node.y))
+    drawn["classes"] = node.kind
+    drawn["data"]["node"] = node.members[0] if len(node.members) == 1 else None
+    return _with_values(drawn, node.values, node.name)
+
+
+def _node_element(number: int, words: tuple[str, str], fill: str, box: Box, at: Point) -> Element:
     data = {
-        "id": f"n{node}",
-        "node": node,
-        "label": style.text(label),
-        "full": f"{node}: {label}",
+        "id": f"n{number}",
+        "node": number,
+        "label": words[0],
+        "full": words[1],
         "fill": fill,
         "stroke": mixed(fill, "#000000", 0.3),
         "ink": text_colour(fill),
@@ -183,24 +238,18 @@ def _node(dag: Dag, node: int, name: Name, place: Frame, style: DagStyle, change
         "height": box.height,
         "shape": "ellipse" if box.round else "round-rectangle",
     }
-    drawn: Element = {
-        "data": data,
-        "position": {"x": x, "y": y},
-        "classes": "changed" if changed else "",
-        "grabbable": False,
-    }
-    return _with_columns(drawn, dag.node, node, f"{node}: {label}")
+    return {"data": data, "position": {"x": at[0], "y": at[1]}, "classes": "", "grabbable": False}
 
 
 def _with_columns(drawn: Element, columns: Mapping[str, Column], place: int | None, title: str) -> Element:
-    """An element with what its columns say at a place, for the page to show beside it; absent values are left out."""
-    values = {} if place is None else {name: column[place] for name, column in columns.items()}
-    words = [
-        [name, value if isinstance(value, str) else f"{value:.6g}"]
-        for name, value in values.items()
-        if value is not None
-    ]
-    return {**drawn, "data": {**drawn["data"], "full": title, "columns": words}} if words else drawn
+    """An element with what its columns say at a place, for the page to show beside it."""
+    return _with_values(drawn, () if place is None else value_words(columns, place), title)
+
+
+def _with_values(drawn: Element, values: Sequence[tuple[str, str]], title: str) -> Element:
+    if not values:
+        return drawn
+    return {**drawn, "data": {**drawn["data"], "full": title, "columns": [list(pair) for pair in values]}}
 
 
 def _edge(ends: tuple[int, int], kind: str, controls: Sequence[Point]) -> Element:

@@ -9,9 +9,9 @@ from dash.exceptions import PreventUpdate
 
 from dvae.dag import Label
 from dvae.errors import DvaeError
-from dvae.explorer import cards, graph_view, places
+from dvae.explorer import cards, comparison, graph_window, history, places
 from dvae.explorer.conditions import handles
-from dvae.explorer.controls import button, download, drawing, export_menu, menu, pressed
+from dvae.explorer.controls import button, download, export_menu, menu, pressed
 from dvae.explorer.model import PageModel
 from dvae.explorer.space import Space
 
@@ -27,6 +27,7 @@ def panel(space: Space) -> html.Div:
         button("Walk from here", "set-start"),
         button("Walk to here", "set-end"),
         button("Anchor here", "set-anchor", "Take the dimensions that the map does not show from this DAG"),
+        comparison.compare_button(),
     ]
     edits = [
         html.Span("Node", className="label"),
@@ -48,7 +49,8 @@ def panel(space: Space) -> html.Div:
         children=[
             html.Div(head, className="row"),
             html.Div(id="facts", className="facts"),
-            drawing("drawing"),
+            graph_window.framed("drawing"),
+            *comparison.parts(),
             html.Div(edits, className="row edit-row"),
             *_condition_rows(space),
             html.Div(
@@ -58,6 +60,8 @@ def panel(space: Space) -> html.Div:
             html.P(id="text-problem", className="problem", role="alert"),
             html.H3("Nearest known DAGs"),
             html.Div(id="nearest", className="strip"),
+            *graph_window.stores(),
+            *history.parts(),
         ],
     )
 
@@ -80,6 +84,9 @@ def connect(app: Dash, model: PageModel) -> None:
     """Everything that chooses, shows, edits or exports the page's DAG."""
     _connect_choices(app, model)
     _connect_edits(app, model)
+    graph_window.connect(app, model)
+    comparison.connect(app, model)
+    history.connect(app)
     space = model.space
 
     @app.callback(
@@ -89,18 +96,21 @@ def connect(app: Dash, model: PageModel) -> None:
         Output("edge-to", "options"), Output("node", "value", allow_duplicate=True),
         Output("edge-from", "value", allow_duplicate=True), Output("edge-to", "value", allow_duplicate=True),
         Output("message", "className", allow_duplicate=True),
-        Input("current", "data"), Input("enforce", "value"), prevent_initial_call="initial_duplicate",
+        Input("current", "data"), Input("enforce", "value"), Input("direction", "data"),
+        Input("compared", "data"), prevent_initial_call="initial_duplicate",
     )  # fmt: skip
-    def show(shown: Any, enforce: Any) -> Any:
+    def show(shown: Any, enforce: Any, direction: Any, compared: Any) -> Any:
         finding = model.find(shown, enforce)
         dag = finding.dag
         for name, value in model.slider_values(finding.place).items():
             set_props({"type": "condition", "index": name}, {"value": value})
         nodes = [{"label": f"{node} {label}", "value": node} for node, label in enumerate(dag.types)]
         return (
-            graph_view.elements(dag, model.style, space.task),
+            graph_window.elements_of(
+                model, dag, comparison.difference_from(model, compared, shown, enforce), direction
+            ),
             cards.title_of(finding),
-            cards.facts(finding, space.task.can_score),
+            cards.facts(finding, space.task.can_score, space.draws),
             space.task.format(dag),
             "",
             cards.neighbour_cards(space, finding),
@@ -147,33 +157,38 @@ def _connect_choices(app: Dash, model: PageModel) -> None:
 
 def _connect_edits(app: Dash, model: PageModel) -> None:
     current = Output("current", "data", allow_duplicate=True)
+    edited = Output("edited", "data", allow_duplicate=True)
 
     @app.callback(
-        current, Output("text-problem", "children"), Input("place", "n_clicks"), State("text", "value"),
-        prevent_initial_call=True,
+        current, edited, Output("text-problem", "children"), Input("place", "n_clicks"), State("text", "value"),
+        State("current", "data"), prevent_initial_call=True,
     )  # fmt: skip
-    def typed(_: Any, text: Any) -> Any:
+    def typed(_: Any, text: Any, shown: Any) -> Any:
         try:
-            return places.to_json(model.typed(text)), ""
+            place = places.to_json(model.typed(text))
         except DvaeError as error:  # beside the text, not far away at the edge of the page
-            return no_update, str(error)
+            return no_update, no_update, str(error)
+        return place, history.edit(shown, place), ""
 
     @app.callback(
-        current, Input("node-type", "value"), State("node", "value"), State("current", "data"),
+        current, edited, Input("node-type", "value"), State("node", "value"), State("current", "data"),
         State("enforce", "value"), prevent_initial_call=True,
     )  # fmt: skip
     def retyped(label: Any, node: Any, shown: Any, enforce: Any) -> Any:
         if node is None or label is None:
             raise PreventUpdate
         place = model.retyped(shown, node, label, enforce)
-        return no_update if place is None else places.to_json(place)
+        if place is None:
+            return no_update, no_update
+        return places.to_json(place), history.edit(shown, places.to_json(place))
 
     @app.callback(
-        current, Input("toggle", "n_clicks"), State("edge-from", "value"), State("edge-to", "value"),
+        current, edited, Input("toggle", "n_clicks"), State("edge-from", "value"), State("edge-to", "value"),
         State("current", "data"), State("enforce", "value"), prevent_initial_call=True,
     )  # fmt: skip
     def toggled(_: Any, source: Any, target: Any, shown: Any, enforce: Any) -> Any:
-        return places.to_json(model.toggled(shown, source, target, enforce))
+        place = places.to_json(model.toggled(shown, source, target, enforce))
+        return place, history.edit(shown, place)
 
     @app.callback(
         Output("node-type", "value"), Input("node", "value"), State("current", "data"), State("enforce", "value"),

@@ -25,6 +25,7 @@ from dvae.explorer.quantities import NUMBER, SCORE, SPLIT, Mask, Quantities
 from dvae.explorer.space import Finding, Map, Space
 from dvae.explorer.studies import Baseline, Scored, Snapshot, StudyLike, WatchedStudy, baselines
 from dvae.explorer.walks import MAX_SIDE, PATHS, Changes, Step
+from dvae.figures import Direction
 from dvae.runs import Comparison
 from dvae.studies.study import top_distinct
 
@@ -176,10 +177,11 @@ class PageModel:
         except DagError as error:
             raise RequestError(f"this edge cannot be added: {error}") from None
 
-    def walk(self, start: object, end: object, path: object, enforce: object = None) -> Walk:
-        """The DAGs on the path from one place to another."""
+    def walk(self, start: object, end: object, path: object, enforce: object = None, direction: object = None) -> Walk:
+        """The DAGs on the path from one place to another, drawn in a direction."""
         kind = places.choice(path, PATHS, "the path")
-        return self._walk(self.place(start), self.place(end), kind, bool(enforce))
+        way = graph_view.direction_of(direction)
+        return self._walk(self.place(start), self.place(end), kind, bool(enforce), way)
 
     def grid(self, current: object, plane: object, side: object, reach: object, enforce: object = None) -> list[Step]:
         """The DAGs around the page's DAG."""
@@ -263,13 +265,13 @@ class PageModel:
         self.find(places.to_json(place))
         return place
 
-    def _walk_between(self, start: Place, end: Place, path: walks.Path, enforce: bool) -> Walk:
+    def _walk_between(self, start: Place, end: Place, path: walks.Path, enforce: bool, direction: Direction) -> Walk:
         ends = [self.find(places.to_json(place), enforce).latent for place in (start, end)]
         steps = walks.walk(self.space, ends[0], ends[1], WALK_STEPS, path, enforce=enforce)
         dags: list[Dag] = [step.dag for step in steps]
         task = self.space.task
         differences = [Changes(), *(walks.changes(a, b, task) for a, b in pairwise(dags))]
-        return Walk(tuple(steps), tuple(graph_view.film(dags, self.style, task)), tuple(differences))
+        return Walk(tuple(steps), tuple(graph_view.film(dags, self.style, task, direction)), tuple(differences))
 
     def _watched(self, number: object) -> WatchedStudy:
         if not self.studies:

@@ -14,7 +14,7 @@ from dvae.dag import Dag, from_plain, to_plain
 from dvae.errors import DagError, DvaeError
 from dvae.tasks import Task
 
-MAX_NODES = 500  # of a DAG that a page may send
+MAX_NODES = 1_500  # of a DAG that a page may send
 MAX_EDGES = 20_000
 MAX_TEXT = 100_000  # characters of a DAG that is typed
 MAX_NAME = 300  # characters of what the page calls a DAG
@@ -114,7 +114,7 @@ def from_text(text: object, task: Task) -> Given:
 
 def _check_size(nodes: int, edges: int) -> None:
     if nodes > MAX_NODES or edges > MAX_EDGES:
-        raise RequestError(f"a DAG on this page has at most {MAX_NODES} nodes and {MAX_EDGES:,} edges")
+        raise RequestError(f"a DAG on this page has at most {MAX_NODES:,} nodes and {MAX_EDGES:,} edges")
 
 
 def number(value: object, low: float, high: float, meaning: str) -> float:

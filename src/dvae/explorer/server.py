@@ -110,6 +110,8 @@ def is_loopback(host: str) -> bool:
 
 def _skeleton() -> str:
     """The page around what Dash shows; its style sheets and scripts are in the folder `browser`."""
+    from dvae.explorer.graph_window import head_parts
+
     room = importlib.resources.files("dvae.explorer")
     parts = {
         kind: [(room / "browser" / name).read_text(encoding="utf-8") for name in names]
@@ -118,7 +120,7 @@ def _skeleton() -> str:
     page = (room / "page.html").read_text(encoding="utf-8")
     for kind, texts in parts.items():
         page = page.replace(f"{{%dvae_{kind}s%}}", "\n".join(f"<{kind}>\n{text}</{kind}>" for text in texts))
-    return page
+    return page.replace("</head>", head_parts() + "</head>", 1)
 
 
 def _show_error(error: Exception) -> None:

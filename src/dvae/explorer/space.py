@@ -26,6 +26,7 @@ from dvae.models import VAE
 from dvae.progress import track
 
 CONFIDENCE_DRAWS = 64
+FEWER_FROM, LEAST_DRAWS = 100, 4  # nodes above which fewer decodings must do, and how few
 NEAREST = 6
 ENCODED_AT_ONCE = 1000
 REMEMBERED = 512  # findings kept, so that the panels of one page compute each place once
@@ -53,7 +54,7 @@ class Finding:
     dag: Dag
     latent: Tensor  # latent
     valid: bool
-    broken_rule: str | None  # why it is not valid, where the task can tell
+    broken_rule: str | None  # why it is not valid
     confidence: float  # share of sampled decodings of the latent that are this DAG
     score: float | None
     rank: float | None  # share of the known scores that are lower
@@ -133,6 +134,11 @@ class Space:
         return self.vae.config.latent
 
     @property
+    def draws(self) -> int:
+        """How many sampled decodings the confidence in a DAG is measured on; of large DAGs they take long."""
+        return max(LEAST_DRAWS, min(CONFIDENCE_DRAWS, CONFIDENCE_DRAWS * FEWER_FROM // self.task.max_nodes))
+
+    @property
     def best(self) -> int:
         """The known DAG with the highest score; the first one where there are none."""
         scores = [-math.inf if score is None else score for score in self.known.scores]
@@ -198,12 +204,13 @@ class Space:
         """The scores of DAGs: the task's own where it can score, else those that came with the data."""
         return [self._score(dag) for dag in dags]
 
-    def broken_rule(self, dag: Dag) -> str | None:
-        """The rule of the task that an invalid DAG breaks, where the task can name it."""
+    def broken_rule(self, dag: Dag) -> str:
+        """The rule of the task that an invalid DAG breaks, in the words of the command line."""
         try:
-            return self.task.why_invalid(dag)
+            found = self.task.why_invalid(dag)
         except DvaeError:  # a decoding that is no DAG of the task at all
-            return None
+            found = None
+        return found or f"it breaks the rules of {self.task.name}"
 
     def nearest(self, latent: Tensor, count: int = NEAREST, without: int | None = None) -> tuple[Neighbour, ...]:
         """The known DAGs nearest to a latent, each DAG once, the number `without` left out."""
@@ -264,9 +271,9 @@ class Space:
         return self.number_of.get(self.task.keys(batch)[0])
 
     def _confidence(self, latent: Tensor, batch: DagBatch, enforce: bool, given: Tensor | None) -> float:
-        drawn = self.vae.decode_batch(latent[None], copies=CONFIDENCE_DRAWS, seed=0, valid=enforce, given=given)
+        drawn = self.vae.decode_batch(latent[None], copies=self.draws, seed=0, valid=enforce, given=given)
         (key,) = self.task.keys(batch)
-        return sum(other == key for other in self.task.keys(drawn.to(torch.device("cpu")))) / CONFIDENCE_DRAWS
+        return sum(other == key for other in self.task.keys(drawn.to(torch.device("cpu")))) / self.draws
 
     def _score(self, dag: Dag) -> float | None:
         try:

@@ -122,14 +122,15 @@ def connect(app: Dash, model: PageModel) -> None:
         Output("walk-drawing", "elements"), Output("walk-facts", "children"), Output("walk-chart", "figure"),
         Output("walk-chart-frame", "hidden"), Output("map", "figure", allow_duplicate=True),
         Input("step", "value"), Input("walk-start", "data"), Input("walk-end", "data"), Input("path", "value"),
-        Input("enforce", "value"), Input("shown-plane", "data"), Input("tab", "value"), prevent_initial_call=True,
+        Input("enforce", "value"), Input("shown-plane", "data"), Input("tab", "value"), Input("direction", "data"),
+        prevent_initial_call=True,
     )  # fmt: skip
-    def stand(step: Any, start: Any, end: Any, path: Any, enforce: Any, plane: Any, tab: Any) -> Any:
+    def stand(step: Any, start: Any, end: Any, path: Any, enforce: Any, plane: Any, tab: Any, direction: Any) -> Any:
         patch = Patch()
         if start is None or end is None or tab != "Walk":
             patch["data"][PATH_TRACE] = map_marks.nothing()
             return no_update, no_update, no_update, no_update, patch
-        walk = model.walk(start, end, path, enforce)
+        walk = model.walk(start, end, path, enforce, direction)
         here = places.whole_number(step, 1, len(walk.steps), "the step") - 1
         latents = latents_of(walk.steps)
         patch["data"][PATH_TRACE] = map_marks.path_trace(model.plane(plane).project(latents), here)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from dvae.dag.value import Dag, Edge
 from dvae.errors import ConfigError
+from dvae.figures.arrows import EdgeLook, arrow
 from dvae.figures.fixed_layouts import Arrange
 from dvae.figures.layout import Layout, Point, layered
 from dvae.figures.picture import Arrow, Picture, Shape, Text, shortened, text_width
@@ -19,9 +19,6 @@ from dvae.figures.svg import svg_text
 
 MARGIN = 14.0
 CORNER = 8.0
-HEAD = 8.0  # length of an arrow head
-HEAD_WIDTH = 7.5
-WIDE_EDGE = 2.5  # an edge wider than this has a larger head
 TITLE_SIZE = 12.5
 TITLE_HEIGHT = 26.0
 MAX_TITLE_WIDTH = 220.0  # up to which a title may widen its cell
@@ -29,16 +26,6 @@ CELL_GAP = 14.0
 GRID_ASPECT = 1.5  # width to height that the number of columns aims at
 CARD = "#f8fafc"
 CARD_EDGE = "#e2e8f0"
-
-
-@dataclass(frozen=True, slots=True)
-class EdgeLook:
-    """How one edge is drawn where it differs from the others."""
-
-    width: float
-    colour: str
-    head: bool = True  # without one, an edge has no direction
-    note: str = ""  # shown on hover
 
 
 def draw_dag(
@@ -225,37 +212,5 @@ def _arrows(cell: _Cell, left: float, top: float, style: DagStyle, looks: Mappin
         look = looks.get((source, target), plain)
         points = tuple((left + x, top + y) for x, y in route)
         full = f"{source}: {cell.dag.types[source]} → {target}: {cell.dag.types[target]}"
-        if not look.head:
-            arrows.append(Arrow(points, None, look.colour, look.width, look.note or full))
-            continue
-        head, base = _head(points, max(1.0, look.width / WIDE_EDGE))
-        arrows.append(Arrow(_stopped_at(points, base), head, look.colour, look.width, look.note or full))
+        arrows.append(arrow(points, look, full))
     return arrows
-
-
-def _head(points: Sequence[Point], scale: float) -> tuple[tuple[Point, Point, Point], Point]:
-    """The triangle at the end of a route, and the middle of its base."""
-    tip, right, down = points[-1], *_direction(points[-2], points[-1])
-    base = (tip[0] - scale * HEAD * right, tip[1] - scale * HEAD * down)
-    x, y = scale * HEAD_WIDTH / 2 * down, scale * HEAD_WIDTH / 2 * right
-    return (tip, (base[0] - x, base[1] + y), (base[0] + x, base[1] - y)), base
-
-
-def _direction(start: Point, end: Point) -> Point:
-    right, down = end[0] - start[0], end[1] - start[1]
-    length = math.hypot(right, down)
-    return right / length, down / length
-
-
-def _stopped_at(points: Sequence[Point], base: Point) -> tuple[Point, ...]:
-    """The route without the piece under the arrow head: its last curve ends at the base, as steep as before.
-
-    A last piece that is shorter than the head goes with it; it is straight, so nothing bends.
-    """
-    kept = list(points)
-    while len(kept) > 4 and kept[-4][1] >= base[1]:
-        del kept[-3:]
-    shift = (base[0] - kept[-1][0], base[1] - kept[-1][1])
-    kept[-1] = base
-    kept[-2] = (kept[-2][0] + shift[0], kept[-2][1] + shift[1])
-    return tuple(kept)

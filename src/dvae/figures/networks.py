@@ -8,7 +8,8 @@ from pathlib import Path
 
 from dvae.dag.value import Dag
 from dvae.errors import ConfigError
-from dvae.figures.dags import EdgeLook, draw_dag
+from dvae.figures.arrows import EdgeLook
+from dvae.figures.dags import draw_dag
 from dvae.figures.picture import Picture
 from dvae.figures.picture_file import write_picture
 from dvae.figures.png import png_bytes

@@ -41,6 +41,7 @@ class Shape:
     stroke: str
     label: Text | None = None
     full: str = ""
+    line: float = 1.0  # width of the outline
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class Arrow:
     colour: str
     width: float
     full: str = ""
+    dashed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ def _shapes(axes: Axes, shapes: Iterable[Shape], point: float, order: int) -> No
             [_outline(shape) for shape in shapes],
             facecolors=[shape.fill for shape in shapes],
             edgecolors=[shape.stroke for shape in shapes],
-            linewidths=point,
+            linewidths=[shape.line * point for shape in shapes],
             zorder=order,
         )
         axes.add_collection(outlines, autolim=False)
@@ -93,13 +93,16 @@ def _arrows(axes: Axes, arrows: Iterable[Arrow], point: float) -> None:
     from matplotlib.collections import PathCollection, PolyCollection
     from matplotlib.path import Path
 
-    alike: dict[tuple[str, float], list[Arrow]] = defaultdict(list)
+    alike: dict[tuple[str, float, bool], list[Arrow]] = defaultdict(list)
     for arrow in arrows:
-        alike[arrow.colour, arrow.width].append(arrow)
-    for (colour, width), group in alike.items():
+        alike[arrow.colour, arrow.width, arrow.dashed].append(arrow)
+    for (colour, width, dashed), group in alike.items():
         paths = [Path(a.points, [Path.MOVETO] + [Path.CURVE4] * (len(a.points) - 1)) for a in group]
         thick = width * point
-        lines = PathCollection(paths, facecolors="none", edgecolors=colour, linewidths=thick, zorder=1)
+        style = (0, (4, 2.7)) if dashed else "solid"
+        lines = PathCollection(
+            paths, facecolors="none", edgecolors=colour, linewidths=thick, linestyles=[style], zorder=1
+        )
         axes.add_collection(lines, autolim=False)
         outlines = [a.head for a in group if a.head is not None]
         heads = PolyCollection(outlines, facecolors=colour, edgecolors="none", zorder=1)

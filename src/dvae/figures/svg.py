@@ -30,6 +30,8 @@ def svg_text(picture: Picture) -> str:
 
 def _shape(shape: Shape, name: str) -> str:
     paint = f'fill="{shape.fill}" stroke="{shape.stroke}"'
+    if shape.line != 1:
+        paint += f' stroke-width="{_number(shape.line)}"'
     if shape.radius * 2 >= max(shape.width, shape.height):
         at = f'cx="{_number(shape.x)}" cy="{_number(shape.y)}"'
         outline = f'<circle {at} r="{_number(shape.radius)}" {paint}/>'
@@ -46,7 +48,8 @@ def _arrow(arrow: Arrow) -> str:
     path = f"M{_point(start)}" + "".join(
         f"C{_point(rest[k])} {_point(rest[k + 1])} {_point(rest[k + 2])}" for k in range(0, len(rest), 3)
     )
-    line = f'<path d="{path}" fill="none" stroke="{arrow.colour}" stroke-width="{_number(arrow.width)}"/>'
+    dashes = ' stroke-dasharray="6 4"' if arrow.dashed else ""
+    line = f'<path d="{path}" fill="none" stroke="{arrow.colour}" stroke-width="{_number(arrow.width)}"{dashes}/>'
     head = ""
     if arrow.head is not None:
         head = f'<polygon points="{" ".join(map(_point, arrow.head))}" fill="{arrow.colour}"/>'

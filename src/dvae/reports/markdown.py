@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from dvae.files import as_characters
-from dvae.reports.document import Block, Code, Document, Figure, Heading, Items, Paragraph, Table
+from dvae.reports.document import Block, Code, Document, Figure, Heading, Items, Paragraph, PointMap, Summary, Table
 
 
 def to_markdown(document: Document, folder: Path) -> str:
@@ -30,6 +30,17 @@ def _block(block: Block, folder: Path) -> str:
         case Figure(title, svg, _, caption):
             place = Path(os.path.relpath(svg, folder)).as_posix()
             return f"![{title}]({place})\n\n*{title}.* {caption}"
+        case Summary():
+            return _summary(block, folder)
+        case PointMap(title, caption):
+            return f"*{title}.* {caption} The page in HTML shows it."
+
+
+def _summary(summary: Summary, folder: Path) -> str:
+    facts = "\n".join(f"- **{fact.name}: {fact.value}** {fact.note}".rstrip() for fact in summary.facts)
+    best = "" if summary.best is None else _block(summary.best, folder)
+    advice = "\n".join(f"- {one.text} `{one.command}`" for one in summary.advice)
+    return "\n\n".join(part for part in (facts, best, advice) if part)
 
 
 def _table(table: Table) -> str:

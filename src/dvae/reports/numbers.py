@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from dvae.evaluation import Estimate
 
@@ -68,6 +69,15 @@ def time_words(seconds: float) -> str:
     if seconds < 7200:
         return f"{seconds / 60:.1f} min"
     return f"{seconds / 3600:.1f} h"
+
+
+def local_time(moment: str | datetime) -> str:
+    """A moment as the clock on the wall here shows it; a text that is no moment stays as it is."""
+    try:
+        here = (datetime.fromisoformat(moment) if isinstance(moment, str) else moment).astimezone()
+    except ValueError:
+        return str(moment)
+    return f"{here.day} {here:%B %Y, %H:%M}"
 
 
 def _with_interval(estimate: Estimate, digits: int, scale: float) -> str:

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from dvae.config import load_toml
+from dvae.dag import DagSet
 from dvae.errors import FormatError, MissingError
 from dvae.evaluation import Evaluation, Predictivity
 from dvae.evaluation.prior import calibrated
-from dvae.figures import Panel, Series, read_series, save_dags, save_panels
+from dvae.figures import DagStyle, Panel, Series, read_series, save_dags, save_panels, style_for
 from dvae.files import read_json, write_text
 from dvae.models import VAE, load
 from dvae.reports.document import Block, Document, Figure, Heading, Items, Paragraph, Table
 from dvae.reports.html import to_html
-from dvae.reports.numbers import Spread, estimate_words, share_words, time_words
-from dvae.reports.study_section import study_section
+from dvae.reports.latent_map import latent_map
+from dvae.reports.numbers import Spread, estimate_words, local_time, share_words, time_words
+from dvae.reports.study_section import StudyFacts, search_groups, study_section, top_of
+from dvae.reports.summary import summarize
 from dvae.studies import Study, studies_of
+from dvae.studies.values import objectives_of
 from dvae.training.loop import METRICS, TRAINING
 
 PAGE, PICTURES = "report.html", "report"
@@ -40,13 +45,19 @@ class RunFacts:
     predictivity: Predictivity | None = None
     studies: Sequence[Study] = ()
     model: VAE | None = None
+    known: DagSet | None = None  # the data, for the map
+
+    @property
+    def style(self) -> DagStyle | None:
+        """How DAGs of the run's task look in every picture."""
+        return None if self.model is None else style_for(self.model.task.look, self.model.task.vocabulary.labels)
 
 
-def report(run: Path) -> Path:
-    """Writes the page of a run's folder, and says where it is."""
+def report(run: Path, known: DagSet | None = None) -> Path:
+    """Writes the page of a run's folder, and says where it is; with its data, the page has a map of them."""
     if not (run / METRICS).is_file() and not (run / "model.toml").is_file():
         raise MissingError(f"{run} holds no run: neither {METRICS} nor model.toml is there")
-    write_text(run / PAGE, to_html(run_page(folder_facts(run))))
+    write_text(run / PAGE, to_html(run_page(replace(folder_facts(run), known=known))))
     return run / PAGE
 
 
@@ -68,21 +79,50 @@ def folder_facts(run: Path) -> RunFacts:
 
 def run_page(facts: RunFacts) -> Document:
     """The page as a value; its pictures are written to `facts.pictures`."""
-    blocks = [*_evaluation(facts), *_predictivity(facts.predictivity), *study_section(facts.studies, facts.pictures)]
+    blocks: list[Block] = [*_summary(facts), *_map(facts), *_evaluation(facts), *_predictivity(facts.predictivity)]
+    blocks += study_section(facts.studies, facts.pictures, facts.style)
     if facts.model is not None:
         blocks += _samples(facts, facts.model)
     blocks += _training(facts)
     if facts.settings:
         blocks += [Heading("Settings"), _settings(facts)]
-    return Document(_title(facts), tuple(blocks))
+    made = f"{facts.name}, as of {local_time(datetime.now(UTC))}"
+    return Document(_title(facts), tuple(blocks), made)
+
+
+def _summary(facts: RunFacts) -> list[Block]:
+    """Nothing for a run of which nothing is known."""
+    if facts.model is None and not facts.training and not facts.studies:
+        return []
+    found = summarize(
+        facts.name, facts.pictures, model=facts.model, evaluation=facts.evaluation, studies=list(facts.studies),
+        known=facts.known, style=facts.style,
+    )  # fmt: skip
+    return [found]
+
+
+def _map(facts: RunFacts) -> list[Block]:
+    if facts.model is None or facts.known is None or facts.style is None:
+        return []
+    plain = [StudyFacts.of(study) for study in facts.studies if objectives_of(study.description) is None]
+    groups = search_groups(plain)
+    top = [(trial.dag, trial.score) for trial in top_of(groups[0]) if trial.score is not None] if groups else []
+    fitting = [(dag, score) for dag, score in top if facts.model.task.is_valid(dag)]
+    found = latent_map(facts.model, facts.known, fitting, facts.style)
+    return [] if found is None else [Heading("Map"), found]
 
 
 def _title(facts: RunFacts) -> str:
     if facts.model is not None:
-        return f"{facts.model.config.name} on {facts.model.task.name}"
+        return f"{facts.model.config.name} on {_short(facts.model.task.name)}"
     model = facts.settings.get("model")
     name = model.get("name", "model") if isinstance(model, Mapping) else "model"
-    return f"{name} on {facts.settings.get('task', facts.name)}"
+    return f"{name} on {_short(str(facts.settings['task'])) if 'task' in facts.settings else facts.name}"
+
+
+def _short(task: str) -> str:
+    """The name of a task without the folders of its file and what follows a question mark."""
+    return task.partition("?")[0].split("/")[-1]
 
 
 def _settings(facts: RunFacts) -> Table:
@@ -131,13 +171,14 @@ def _samples(facts: RunFacts, vae: VAE) -> list[Block]:
     dags, valid = vae.task.unbatch(batch), vae.task.valid(batch).tolist()
     titles = ["valid" if good else "not valid" for good in valid]
     svg, png = (
-        save_dags(facts.pictures / f"samples{kind}", dags, titles=titles, columns=4) for kind in (".svg", ".png")
+        save_dags(facts.pictures / f"samples{kind}", dags, titles=titles, columns=4, style=facts.style)
+        for kind in (".svg", ".png")
     )
     caption = f"{SAMPLES} latents from the prior, where the training data lie, decoded once each: {sum(valid)} valid"
     if facts.evaluation is not None:
         prior = facts.evaluation.prior
         caption += f" (of {prior.latents * prior.decodings:,} measured: {prior.validity.value:.2%})"
-    return [heading, Figure("DAGs from the prior", svg, png, caption + ".")]
+    return [heading, Figure("DAGs from the prior", svg, png, caption + ".", "drawing")]
 
 
 def _training(facts: RunFacts) -> list[Block]:
@@ -185,7 +226,7 @@ def _training_words(record: Mapping[str, Any]) -> str:
         result, provenance = record["result"], record["record"]
         return (
             f"{result['epochs']} epochs in {time_words(result['seconds'])}, {result['graphs_per_second']:,.0f} graphs "
-            f"per second on {record['device']}; ended: {result['ended']}. {provenance['date']}, torch "
+            f"per second on {record['device']}; ended: {result['ended']}. {local_time(provenance['date'])}, torch "
             f"{provenance['versions']['torch']}."
         )
     except (KeyError, TypeError, ValueError, OverflowError):

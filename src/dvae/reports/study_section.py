@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from dvae.errors import DvaeError
-from dvae.figures import Panel, Series, save_dags, save_panels
+from dvae.figures import DagStyle, Panel, Series, save_dags, save_panels
 from dvae.reports.document import Block, Figure, Heading, Items, Table
 from dvae.reports.front_section import front_section
 from dvae.reports.numbers import MISSING, score_words
@@ -57,10 +57,14 @@ class StudyFacts:
         )
 
     @cached_property
+    def best_trial(self) -> Trial | None:
+        """The trial with the best score."""
+        return best_of(list(self.trials), self.higher_is_better)
+
+    @property
     def best(self) -> float | None:
         """The best score found."""
-        found = best_of(list(self.trials), self.higher_is_better)
-        return None if found is None else found.score
+        return None if self.best_trial is None else self.best_trial.score
 
     @property
     def failures(self) -> Counter[str]:
@@ -106,7 +110,7 @@ class SearchGroup:
         return f"{study.strategy} ({study.name})" if shared else study.strategy
 
 
-def study_section(studies: Iterable[Study], pictures: Path) -> list[Block]:
+def study_section(studies: Iterable[Study], pictures: Path, style: DagStyle | None = None) -> list[Block]:
     """One part per thing that is searched for; nothing where there are no studies."""
     fronts = {True: [], False: []}  # type: dict[bool, list[Study]]
     for study in studies:
@@ -118,7 +122,7 @@ def study_section(studies: Iterable[Study], pictures: Path) -> list[Block]:
         title = "Search" if len(groups) == 1 else f"Search: {group.score}, {group.direction}"
         blocks += [Heading(title), search_table(group), *_failures(group)]
         if any(study.best is not None for study in group.studies):
-            blocks += [_curves(group, pictures, ending), _top(group, pictures, ending)]
+            blocks += [_curves(group, pictures, ending), _top(group, pictures, ending, style)]
     for number, study in enumerate(fronts[True], start=1):
         blocks += front_section(study, pictures, f"-{number}")
     return blocks
@@ -205,11 +209,18 @@ def _curves(group: SearchGroup, folder: Path, ending: str) -> Figure:
     return Figure("Best score found", svg, png, "The best score after so many evaluations, by strategy.")
 
 
-def _top(group: SearchGroup, folder: Path, ending: str) -> Figure:
-    """The best DAGs of all the searches together."""
+def top_of(group: SearchGroup) -> list[Trial]:
+    """The best trials of all the searches together."""
     trials = [trial for study in group.studies for trial in study.trials if trial.score is not None]
-    top = top_distinct(trials, TOP, group.higher_is_better)
+    return top_distinct(trials, TOP, group.higher_is_better)
+
+
+def _top(group: SearchGroup, folder: Path, ending: str, style: DagStyle | None) -> Figure:
+    trials = [trial for study in group.studies for trial in study.trials if trial.score is not None]
+    top = top_of(group)
     dags, titles = [trial.dag for trial in top], [score_words(trial.score) for trial in top]
-    svg, png = (save_dags(folder / f"best{ending}{kind}", dags, titles=titles) for kind in (".svg", ".png"))
+    svg, png = (
+        save_dags(folder / f"best{ending}{kind}", dags, titles=titles, style=style) for kind in (".svg", ".png")
+    )
     caption = f"The {len(dags)} best of {len(trials):,} scored DAGs, with their scores; {group.direction}."
-    return Figure("Best DAGs found", svg, png, caption)
+    return Figure("Best DAGs found", svg, png, caption, "drawing")

@@ -314,8 +314,12 @@ class Run:
         return studies_of(self.folder)
 
     def report(self) -> Path:
-        """Writes all that is known of the run on one page."""
-        return write_report(self.folder)
+        """Writes all that is known of the run on one page, with a map of its data where they are still there."""
+        try:
+            known = self.dataset.everything
+        except DvaeError:  # moved or changed since: the page does without the map
+            known = None
+        return write_report(self.folder, known)
 
     def clear(self) -> None:
         """Removes what training wrote, and nothing else, so that the run can start over."""
