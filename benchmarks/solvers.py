@@ -41,6 +41,7 @@ from dvae.tasks.codes import Code, code_of
 
 TOP = 0.001
 PATIENCE = 200  # rounds without a cell that was not scored before, after which a solver is said to be stuck
+PATIENCE_OF_PROCESSES = 20  # the same of those that fit a Gaussian process in every round
 ABSENT = {
     "poli-baselines (TuRBO, SAASBO, random mutation, LaMBO-2)": "no distribution of that name on the package index; "
     "TuRBO, SAASBO (as MAP) and random mutation are written here from BoTorch's parts and their papers",
@@ -305,8 +306,8 @@ SOLVERS: dict[str, tuple[Solver, str | None]] = {  # and the package each needs
 class Stuck:
     """Ends a solver that asks for nothing new; a budget of evaluations alone would let it ask for ever."""
 
-    def __init__(self, meter: Meter, each: int) -> None:
-        self.meter, self.allowed, self.calls, self.known = meter, PATIENCE * each, 0, 0
+    def __init__(self, meter: Meter, calls: int) -> None:
+        self.meter, self.allowed, self.calls, self.known = meter, calls, 0, 0
 
     def score(self, dag: Dag) -> float:
         score = Meter.score(self.meter, dag)
@@ -319,7 +320,8 @@ class Stuck:
 
 def search(name: str, task: TabularTask, vae: VAE, seed: int, options: argparse.Namespace) -> dict[str, Any]:
     meter = Meter(task, task.best(TOP), options.budget)
-    meter.score = Stuck(meter, options.each).score  # type: ignore[method-assign]
+    rounds = PATIENCE_OF_PROCESSES if name.startswith(("turbo", "saasbo")) else PATIENCE
+    meter.score = Stuck(meter, rounds * options.each).score  # type: ignore[method-assign]
     start = list(dict.fromkeys(task.sample(2 * options.start, seed=seed)))[: options.start]
     begun, ended = time.perf_counter(), "ended"
     try:

@@ -118,7 +118,7 @@ def _show(facts: dict[str, object], dags: list[Dag]) -> None:
     shown = ", ".join(f"{label} {count:,}" for label, count in list(types.items())[:MAX_SHOWN])
     more = f", and {len(types) - MAX_SHOWN} more" if len(types) > MAX_SHOWN else ""
     rows = [
-        ("nodes", f"{nodes[0]:,} to {nodes[1]:,}"),
+        ("nodes", f"{nodes[0]:,}" if nodes[0] == nodes[1] else f"{nodes[0]:,} to {nodes[1]:,}"),
         ("types", f"{len(types)}: {shown}{more}"),
         ("columns", ", ".join(columns) or "none"),
     ]
