@@ -93,11 +93,20 @@ class Space:
             centre, spread = vae.latent_mean.double().cpu(), vae.latent_std.double().cpu()
             self.low, self.high = centre - 3 * spread, centre + 3 * spread
 
-    def points(self, dags: list[Dag]) -> Tensor:
-        """In the unit cube."""
+    def points(self, dags: list[Dag], inside: bool = False) -> Tensor:
+        """In the unit cube: corners or, `inside`, random points that stand for the same cells.
+
+        A box around a corner holds no other cell until its sides are longer than one: at corners TuRBO never moves.
+        """
         if self.vae is None:
             numbers = torch.tensor([self.code.numbers(dag) for dag in dags])
-            return torch.nn.functional.one_hot(numbers, self.width).flatten(1).double()
+            if not inside:
+                return torch.nn.functional.one_hot(numbers, self.width).flatten(1).double()
+            drawn = torch.rand(*numbers.shape, self.width, dtype=torch.float64)
+            largest, where = drawn.max(2, keepdim=True)
+            chosen = numbers[:, :, None]
+            drawn.scatter_(2, where, drawn.gather(2, chosen))
+            return drawn.scatter_(2, chosen, largest).flatten(1)
         latents = self.vae.encode(dags).mean.double().cpu()
         return ((latents - self.low) / (self.high - self.low)).clamp(0, 1)
 
@@ -205,7 +214,7 @@ def turbo(latent: bool) -> Solver:
     def solve(meter: Meter, start: list[Dag], vae: VAE, code: Code, seed: int, each: int) -> None:
         torch.manual_seed(seed)
         space = Space(code, vae if latent else None)
-        points, scores = space.points(start), torch.tensor(meter.many(start), dtype=torch.float64)
+        points, scores = space.points(start, inside=True), torch.tensor(meter.many(start), dtype=torch.float64)
         length, successes, failures = 0.8, 0, 0
         tolerance = math.ceil(max(4.0 / each, points.shape[1] / each))
         while True:
@@ -272,7 +281,7 @@ def saasbo(latent: bool) -> Solver:
 
         torch.manual_seed(seed)
         space = Space(code, vae if latent else None)
-        points, scores = space.points(start), torch.tensor(meter.many(start), dtype=torch.float64)
+        points, scores = space.points(start, inside=True), torch.tensor(meter.many(start), dtype=torch.float64)
         bounds = torch.stack([torch.zeros(points.shape[1]), torch.ones(points.shape[1])]).double()
         while True:
             standard = (scores - scores.mean()) / scores.std().clamp(min=1e-6)
