@@ -56,6 +56,18 @@ def test_searches_of_two_models_side_by_side(run_script: Any, tmp_path: Path) ->
     assert again["rows"][7]["best"] == rows[7]["best"]
 
 
+def test_solvers_side_by_side_go_on_from_their_lines(run_script: Any, tmp_path: Path, shared_data: Path) -> None:
+    (model, _), lines = models("nasbench201", tmp_path), tmp_path / "rows.jsonl"
+    small = ("--lines", lines, "--seeds", 1, "--start", 4, "--each", 2, "--budget", 8)
+    names = "dvae evolution,random-mutation,tpe"
+    found = run_script("solvers.py", model, *small, "--solvers", names)
+    assert set(found["summary"]) == set(names.split(","))
+    rows = lines.read_text()
+    assert all(json.loads(line)["spent"] <= 8 for line in rows.splitlines())
+    run_script("solvers.py", model, *small, "--solvers", names)
+    assert lines.read_text() == rows
+
+
 def test_expressions_by_the_published_protocol(
     run_script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
