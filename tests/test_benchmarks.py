@@ -92,22 +92,21 @@ def test_expressions_by_the_published_protocol(
         assert row["best"]["6"] == pytest.approx(task.log_errors([task.parse(row["expression"])])[0])
 
 
-def test_large_dags_of_three_sets_by_one_command(run_script: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("sets", ["tpu", pytest.param("hls,na_edge,tpu", marks=pytest.mark.slow)])
+def test_large_dags_by_one_command(sets: str, run_script: Any, tmp_path: Path) -> None:
     folder = Path(os.environ.get("DVAE_DATA", FOLDER.parents[1] / "shared" / "data")) / "dags"
     if not (folder / "tpu_tile_val_test.npz").is_file():
         pytest.skip(f"{folder} has no data sets of large DAGs")
-    options = ("--preset", "tiny", "--seconds", 30, "--epochs", 1, "--test-limit", 8, "--device", "cpu")
-    found = run_script(
-        "large.py", *options, "--models", "layerwise", "--work", tmp_path / "work", "--out", tmp_path / "out"
+    options = (
+        *("--sets", sets, "--models", "layerwise", "--preset", "tiny", "--seconds", 30, "--epochs", 1),
+        *("--test-limit", 8, "--device", "cpu", "--work", tmp_path / "work", "--out", tmp_path / "out"),
     )
-    assert set(found) == {"hls-layerwise", "na_edge-layerwise", "tpu-layerwise"}
+    found = run_script("large.py", *options)
+    assert set(found) == {f"{name}-layerwise" for name in sets.split(",")}
     kept = json.loads((tmp_path / "out" / "tpu-layerwise.json").read_text())
     assert kept["generation"]["property"] == "runtime"
     assert kept["training"]["epochs"] == 1
-    again = run_script(
-        "large.py", *options, "--models", "layerwise", "--work", tmp_path / "work", "--out", tmp_path / "out"
-    )
-    assert again == found
+    assert run_script("large.py", *options) == found
 
 
 def test_the_exponent_of_a_cost_is_its_slope_from_64_nodes_on() -> None:
