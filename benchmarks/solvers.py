@@ -45,8 +45,8 @@ PATIENCE_OF_PROCESSES = 20  # the same of those that fit a Gaussian process in e
 ABSENT = {
     "poli-baselines (TuRBO, SAASBO, random mutation, LaMBO-2)": "no distribution of that name on the package index; "
     "TuRBO, SAASBO (as MAP) and random mutation are written here from BoTorch's parts and their papers",
-    "LaMBO-2": "its code (pytorch-cortex 0.0.4) requires pytorch-lightning 1.9.5, which does not go with our torch",
-    "SAASBO with NUTS": "hundreds of samples of a Markov chain for every round; the MAP form of BoTorch stands for it",
+    "LaMBO-2": "pytorch-cortex 0.0.4 pins pytorch-lightning 1.9.5 and would replace torch by another build; not tried",
+    "SAASBO with NUTS": "hundreds of samples of a Markov chain for every round, not tried; BoTorch's MAP form is there",
 }
 
 

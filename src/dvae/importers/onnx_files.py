@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from dvae.dag import Dag, Value
@@ -116,8 +115,3 @@ def _numbers(tensor: Any) -> int:
     if tensor.data_type in (kinds.INT64, kinds.BOOL, kinds.STRING, kinds.UNDEFINED):
         return 0
     return math.prod(tensor.dims) if all(side >= 0 for side in tensor.dims) else 0
-
-
-def is_onnx(path: FilePath) -> bool:
-    """Whether a file is called as ONNX files are."""
-    return Path(path).name.lower().endswith(ENDING)
