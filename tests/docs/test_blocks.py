@@ -63,7 +63,7 @@ def in_background(words: list[str]) -> Iterator[None]:
     with subprocess.Popen([sys.executable, "-m", "dvae", *words], stderr=subprocess.PIPE, text=True) as process:
         try:
             yield
-            _, remarks = process.communicate(timeout=120)
+            _, remarks = process.communicate(timeout=300)
             assert process.returncode == 0, remarks
         finally:
             process.kill()
