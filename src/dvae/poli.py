@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from dvae.dag import Dag
-from dvae.errors import TaskError
-from dvae.extras import missing
+from dvae.errors import MissingError, TaskError
 from dvae.studies import Score
 from dvae.tasks import Task, get
 from dvae.tasks.codes import code_of
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["black_box"]
-
-EXTRA = "poli"
 
 
 def black_box(
@@ -50,7 +47,10 @@ def _kind() -> type[Any]:
         from poli.core.abstract_black_box import AbstractBlackBox
         from poli.core.black_box_information import BlackBoxInformation
     except ImportError:
-        raise missing("poli-core", EXTRA, "a black box of poli") from None
+        raise MissingError(
+            "a black box of poli needs the package poli-core: pip install --no-deps poli-core "
+            "(it asks for numpy below 2, and works with 2)"
+        ) from None
 
     class DagBlackBox(AbstractBlackBox):  # type: ignore[misc]
         """Scores of DAGs that are written as sequences of symbols."""
