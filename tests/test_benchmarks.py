@@ -56,6 +56,18 @@ def test_searches_of_two_models_side_by_side(run_script: Any, tmp_path: Path) ->
     assert again["rows"][7]["best"] == rows[7]["best"]
 
 
+def test_solvers_side_by_side_go_on_from_their_lines(run_script: Any, tmp_path: Path, shared_data: Path) -> None:
+    (model, _), lines = models("nasbench201", tmp_path), tmp_path / "rows.jsonl"
+    small = ("--lines", lines, "--seeds", 1, "--start", 4, "--each", 2, "--budget", 8)
+    names = "dvae evolution,random-mutation,tpe"
+    found = run_script("solvers.py", model, *small, "--solvers", names)
+    assert set(found["summary"]) == set(names.split(","))
+    rows = lines.read_text()
+    assert all(json.loads(line)["spent"] <= 8 for line in rows.splitlines())
+    run_script("solvers.py", model, *small, "--solvers", names)
+    assert lines.read_text() == rows
+
+
 def test_expressions_by_the_published_protocol(
     run_script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,19 +92,42 @@ def test_expressions_by_the_published_protocol(
         assert row["best"]["6"] == pytest.approx(task.log_errors([task.parse(row["expression"])])[0])
 
 
-def test_large_dags_of_three_sets_by_one_command(run_script: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("sets", ["tpu", pytest.param("hls,na_edge,tpu", marks=pytest.mark.slow)])
+def test_large_dags_by_one_command(sets: str, run_script: Any, tmp_path: Path) -> None:
     folder = Path(os.environ.get("DVAE_DATA", FOLDER.parents[1] / "shared" / "data")) / "dags"
     if not (folder / "tpu_tile_val_test.npz").is_file():
         pytest.skip(f"{folder} has no data sets of large DAGs")
-    options = ("--preset", "tiny", "--seconds", 30, "--epochs", 1, "--test-limit", 8, "--device", "cpu")
-    found = run_script(
-        "large.py", *options, "--models", "layerwise", "--work", tmp_path / "work", "--out", tmp_path / "out"
+    options = (
+        *("--sets", sets, "--models", "layerwise", "--preset", "tiny", "--seconds", 30, "--epochs", 1),
+        *("--test-limit", 8, "--device", "cpu", "--work", tmp_path / "work", "--out", tmp_path / "out"),
     )
-    assert set(found) == {"hls-layerwise", "na_edge-layerwise", "tpu-layerwise"}
+    found = run_script("large.py", *options)
+    assert set(found) == {f"{name}-layerwise" for name in sets.split(",")}
     kept = json.loads((tmp_path / "out" / "tpu-layerwise.json").read_text())
     assert kept["generation"]["property"] == "runtime"
     assert kept["training"]["epochs"] == 1
-    again = run_script(
-        "large.py", *options, "--models", "layerwise", "--work", tmp_path / "work", "--out", tmp_path / "out"
-    )
-    assert again == found
+    assert run_script("large.py", *options) == found
+
+
+def test_the_exponent_of_a_cost_is_its_slope_from_64_nodes_on() -> None:
+    script = runpy.run_path(str(FOLDER / "scaling.py"))
+    rows = [
+        {"version": "now", "nodes": nodes, "train_ms": 3.0 * nodes**2 if nodes >= 64 else 1.0, "decode_ms": None}
+        for nodes in (8, 64, 128, 512)
+    ]
+    assert script["exponent"](rows, "now", "train_ms") == pytest.approx(2)
+    assert script["exponent"](rows, "now", "decode_ms") is None
+    assert script["exponent"](rows, "before", "train_ms") is None
+    seconds = script["guesses"](rows, "now", 1024)
+    assert seconds["train"] == pytest.approx(3e-3 * 1024**2)
+    assert script["least"](lambda: 1 / 0, False, 1.0, 10.0, 11.0) is None  # would take too long
+
+
+@pytest.mark.slow
+def test_time_and_memory_against_nodes(run_script: Any, tmp_path: Path) -> None:
+    options = ("--nodes", "8,20", "--batch", 2, "--hidden", 8, "--seconds", 0, "--out", tmp_path, "--json")
+    found = run_script("scaling.py", *options)
+    assert [(row["version"], row["nodes"]) for row in found["rows"]] == [("now", 8), ("now", 20)]
+    assert all(row["train_ms"] > 0 and row["decode_ms"] > 0 and row["encode_ms"] > 0 for row in found["rows"])
+    assert (tmp_path / "scaling_cpu.svg").is_file()
+    assert run_script("scaling.py", *options)["rows"] == found["rows"]  # kept, not measured again

@@ -45,6 +45,27 @@ def test_only_public_names_are_shown_and_all_work_without_further_imports() -> N
     assert error == "DagError"
 
 
+def test_an_adapter_is_found_and_says_what_it_needs() -> None:
+    hidden = [
+        "import sys",
+        "sys.modules.update(dict.fromkeys(['sklearn', 'optuna', 'botorch', 'poli']))  # as if not installed",
+        "import dvae",
+        "for name in ('sklearn', 'optuna', 'botorch'):",
+        "    try:",
+        "        getattr(dvae, name)",
+        "    except dvae.errors.MissingError as error:",
+        "        print(error)",
+        "try:",
+        "    dvae.poli.black_box('asia')",
+        "except dvae.errors.MissingError as error:",
+        "    print(error)",
+    ]
+    told = subprocess.run([sys.executable, "-c", "\n".join(hidden)], capture_output=True, text=True, check=True).stdout
+    packages = ["scikit-learn", "optuna", "botorch", "poli-core"]
+    assert [line.partition(" needs the package ")[2].partition(":")[0] for line in told.splitlines()] == packages
+    assert callable(dvae.sklearn.DagEmbedder)
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'dvae' has no attribute 'Dags'"):
         dvae.Dags  # noqa: B018

@@ -33,6 +33,8 @@ OPEN_TO_ALL = {
 DOORS = {"__init__", "__main__"}  # the package's face, which may import anything
 PLACE = {room: float(place) for place, room in enumerate(ROOMS)}
 PLACE |= {"compat": PLACE["models"] + 0.5, "nas": PLACE["studies"] + 0.5}
+PLACE |= {"importers": PLACE["tasks"] + 0.5, "adapters": PLACE["runs"] + 0.5}
+ADAPTERS = {"sklearn", "optuna", "botorch", "poli"}  # modules at the root, named for the package they serve: one room
 
 PICKLES = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}
 
@@ -40,7 +42,8 @@ PICKLES = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "mar
 def room_of(module: str) -> str:
     """The room of `dvae.<room>...`; the package itself is the door `__init__`."""
     _, _, inside = module.partition(".")
-    return inside.split(".")[0] or "__init__"
+    first = inside.split(".")[0] or "__init__"
+    return "adapters" if first in ADAPTERS else first
 
 
 def imported_modules(tree: ast.AST, module: str, is_package: bool) -> Iterator[str]:
@@ -56,7 +59,7 @@ def imported_modules(tree: ast.AST, module: str, is_package: bool) -> Iterator[s
                 parents = parts[: len(parts) - node.level + is_package]
                 base = ".".join([*parents, base]) if base else ".".join(parents)
             # `from dvae import tasks` names a room, `from dvae import Dag` uses the package's face.
-            rooms = PLACE.keys() | OPEN_TO_ALL
+            rooms = PLACE.keys() | OPEN_TO_ALL | ADAPTERS
             names = (
                 [f"dvae.{alias.name}" if alias.name in rooms else "dvae" for alias in node.names]
                 if base == "dvae"
@@ -157,6 +160,8 @@ def test_nothing_runs_text_or_pickles() -> None:
         ("dvae.nas.supernet", "from dvae.figures import save_dags"),
         ("dvae.config", "from dvae.dag import Dag"),
         ("dvae.tasks.enas", "import importlib\nimportlib.import_module('dvae.models')"),
+        ("dvae.studies.study", "from dvae import optuna"),
+        ("dvae.sklearn", "from dvae.explorer import page"),
         ("dvae.utils", ""),
     ],
 )
@@ -173,6 +178,7 @@ def test_a_step_the_wrong_way_is_seen(module: str, source: str) -> None:
         ("dvae.nas.supernet", "from dvae.evaluation import x\nimport torch"),
         ("dvae.cli.main", "import dvae\nfrom dvae import tasks\nfrom dvae.explorer import page"),
         ("dvae.logs", "from dvae.progress import track"),
+        ("dvae.sklearn", "import sklearn\nfrom dvae.runs import fit\nfrom dvae.importers import from_onnx"),
         ("dvae", "from dvae.cli import main"),
     ],
 )

@@ -26,6 +26,7 @@ __all__ = [
     "evaluation",
     "figures",
     "fit",
+    "importers",
     "load",
     "models",
     "nas",
@@ -51,6 +52,8 @@ _ROOM_OF = {
     "search": "studies",
 }
 
+_ADAPTERS = ("botorch", "optuna", "poli", "sklearn")  # each needs the package of its name
+
 if TYPE_CHECKING:
     from dvae import (
         bayesnet,
@@ -60,6 +63,7 @@ if TYPE_CHECKING:
         errors,
         evaluation,
         figures,
+        importers,
         models,
         nas,
         strategies,
@@ -79,7 +83,7 @@ else:  # hidden from type checkers, which then know the names above and no other
 
         if name in _ROOM_OF:
             return getattr(import_module(f"dvae.{_ROOM_OF[name]}"), name)
-        if name in __all__:
+        if name in __all__ or name in _ADAPTERS:
             return import_module(f"dvae.{name}")
         raise AttributeError(f"module 'dvae' has no attribute {name!r}")
 

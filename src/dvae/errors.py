@@ -73,6 +73,10 @@ class DeviceError(DvaeError, RuntimeError):
     """A device or a way of using it that this machine does not offer."""
 
 
+class MemoryLimitError(DvaeError, MemoryError):
+    """Graphs that are too large for the memory; the message has the estimate and the setting to change."""
+
+
 class StudyError(DvaeError, ValueError):
     """A study that is not there, or that was made for something else."""
 

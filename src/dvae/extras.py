@@ -12,7 +12,10 @@ DISTRIBUTION = "dvae-dags"  # on the package index `dvae` is another project
 
 def missing(package: str, extra: str, purpose: str = "this") -> MissingError:
     """The error of a function that needs `package`, which belongs to an extra of this distribution."""
-    return MissingError(f"{purpose} needs the package {package}: pip install {' '.join(requirements(extra))}")
+    wanted = requirements(extra)
+    if wanted == [extra]:  # an installation that knows nothing of the extra
+        wanted = [package]
+    return MissingError(f"{purpose} needs the package {package}: pip install {' '.join(wanted)}")
 
 
 def requirements(extra: str) -> list[str]:

@@ -11,8 +11,12 @@ import sys
 import urllib.request
 from pathlib import Path
 
+import pytest
+
+from dvae import explorer
 from dvae.cli import explore
 from dvae.dag import load_jsonl
+from dvae.explorer import PageModel
 from dvae.models import load
 from dvae.runs import Run
 
@@ -72,6 +76,27 @@ def test_the_map_shows_the_runs_data_or_what_can_be_had(run: Path, pipelines: Pa
     assert source.startswith("sampled from the model, since its data are not there")
     assert len(known) == 15
     assert not known.scored
+
+
+def test_several_runs_make_one_page_and_bookmarks_lie_in_the_first(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call, refused: Refused
+) -> None:
+    second = tmp_path / "second"
+    shutil.copytree(run, second)
+    served: list[str] = []
+    models: list[PageModel] = []
+    monkeypatch.setattr(explore.serving, "serve", lambda app, host, port, browser, what: served.append(what))
+    monkeypatch.setattr(explorer, "make_app", lambda model, host: models.append(model))
+    assert call("explore", run, second, "--no-browser", "--points", 20).exit_code == 0
+    (model,) = models
+    assert served == ["20 DAGs (the run's data, the first 20 of 40)"]
+    assert [other.space.title for other in model.others] == ["second"]
+    assert model.bookmarks.file == run / "bookmarks.json"
+    assert model.comparison is not None
+    assert [Path(name).name for name in model.comparison.names] == [run.name, "second"]
+    assert set(model.space.splits) <= {"train", "valid", "test"}
+    assert len(model.space.splits) == 20
+    assert "explore one" in refused("explore", run, second, "--data", tmp_path / "x.jsonl")
 
 
 def test_help_tells_what_it_does(call: Call) -> None:

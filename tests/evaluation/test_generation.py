@@ -192,3 +192,7 @@ def test_the_command_prints_a_table_and_keeps_every_property(tmp_path: Path, dat
     assert list(kept) == ["load", "odd"]
     wrong = runner.invoke(app, ["evaluate", str(folder), "--surrogate", "lod"])
     assert wrong.exit_code == 2
+    (folder / "generation.json").write_text("[]")
+    broken = runner.invoke(app, ["evaluate", str(folder), "--surrogate", "load"])
+    assert broken.exit_code == 2
+    assert "generation.json does not hold measurements" in broken.output.replace("\n", " ")

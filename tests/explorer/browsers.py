@@ -75,6 +75,7 @@ class Visitor:
         self, browser: Any, address: str, width: int = 1280, height: int = 800, theme: str = "light", **more: Any
     ) -> None:
         self.page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=theme, **more)
+        self.page.set_default_timeout(90_000)  # a machine may be busy with other things; no wait is meant to be long
         self.requested: list[str] = []
         self.complaints: list[str] = []
         self.page.on("request", lambda request: self.requested.append(request.url))

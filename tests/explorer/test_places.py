@@ -42,7 +42,7 @@ def test_a_place_survives_the_way_to_the_page_and_back(place: Known | Latent | G
         {"types": [], "edges": []},
         {"types": [{}], "edges": []},
         {"types": ["a", "b"], "edges": [[0, 1], [1, 0]]},
-        {"types": ["a"] * 1501, "edges": []},
+        {"types": ["a"] * 1_501, "edges": []},
         {"types": ["a", "b"], "edges": [[0, 1]] * 20_001},
         {"types": "ab", "edges": []},
     ],

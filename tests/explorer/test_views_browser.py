@@ -163,7 +163,9 @@ def test_a_box_becomes_a_gallery_that_is_sorted_compared_and_exported(
     visitor.choose("gallery-sort", "edges")
     page.click("#gallery-order label:has-text('Rising')")
     page.wait_for_function(
-        "[...document.querySelectorAll('.gallery .thumb small')].every(s => /^edges/.test(s.innerText))"
+        "(() => { const found = [...document.querySelectorAll('.gallery .thumb small')].map(s => s.innerText);"
+        " const edges = found.map(text => Number(text.split(' ')[1]));"
+        " return found.every(text => /^edges/.test(text)) && edges[0] < edges[edges.length - 1]; })()"
     )
     shown = [int(text.split()[1]) for text in page.locator(".gallery .thumb small").all_inner_texts()]
     assert shown == sorted(shown)

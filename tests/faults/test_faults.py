@@ -26,7 +26,7 @@ def scenarios(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Scenario]:
     return {each.name.split(" @")[0]: each for each in all_scenarios(tmp_path_factory.mktemp("before") / "x")}
 
 
-@pytest.mark.parametrize("name", ["train", "train --resume", "encode", "sample", "data"])
+@pytest.mark.parametrize("name", ["train", "train --resume", "encode", "sample", "data", "import"])
 def test_a_write_that_fails_is_one_sentence_and_loses_nothing(
     name: str, scenarios: dict[str, Scenario], tmp_path: Path
 ) -> None:

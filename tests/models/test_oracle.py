@@ -8,8 +8,11 @@ from torch import Tensor
 
 from dvae.compat import from_original
 from dvae.dag import Dag
+from dvae.models import aggregation
 from dvae.models.decoders import dvae as dvae_decoder
+from dvae.models.decoders import intervals
 from dvae.models.decoders.dvae import DvaeDecoder
+from dvae.models.decoders.padded_plan import PaddedPlan
 from dvae.models.reference import ReferenceDvae
 from dvae.models.vae import VAE
 from dvae.tasks import BayesNetTask, EnasTask
@@ -31,9 +34,25 @@ NAMES = list(KINDS)
 EXACT = {"atol": 1e-10, "rtol": 1e-10}
 
 
-@pytest.fixture(params=["as it is", "static shapes", "cuda"])
+@pytest.fixture(params=["as it is", "static shapes", "padded", "rectangles", "listed", "cuda"])
 def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Where to compute, and how: a GPU lays out the decisions of teacher forcing in static shapes."""
+    """Where to compute, and how: a GPU lays out the decisions of teacher forcing in static shapes.
+
+    Large graphs go level by level, and their decisions by rectangles, small ones of which are listed; on a GPU they
+    have padded slots.
+    """
+    if request.param in ("rectangles", "listed"):
+        monkeypatch.setattr(aggregation, "SWEEP_NODES", 0)
+        monkeypatch.setattr(dvae_decoder, "COMPACT_NODES", 0)
+        monkeypatch.setattr(intervals, "SMALLEST_RECTANGLE", 1 if request.param == "rectangles" else 10**6)
+        return "cpu"
+    if request.param == "padded":
+
+        def padded(self, start, states, messages, batch):
+            return self._padded_edge_nll(PaddedPlan.of(batch, self.num_types), start, states, messages)
+
+        monkeypatch.setattr(DvaeDecoder, "_edge_nll", padded)
+        return "cpu"
     if request.param == "cuda":
         if not torch.cuda.is_available():
             pytest.skip("there is no CUDA device")

@@ -21,6 +21,7 @@ from dvae.cli import (
     encode,
     evaluate,
     explore,
+    import_,
     import_checkpoint,
     models,
     nas,
@@ -113,6 +114,7 @@ app.command("worker", rich_help_panel=WORK)(worker.worker)
 app.command("sample", rich_help_panel=WORK)(sample.sample)
 app.command("encode", rich_help_panel=WORK)(encode.encode)
 app.command("decode", rich_help_panel=WORK)(decode.decode)
+app.command("import", rich_help_panel=WORK)(import_.import_)
 app.command("import-checkpoint", rich_help_panel=WORK)(import_checkpoint.import_checkpoint)
 app.command("explore", rich_help_panel=LOOK)(explore.explore)
 app.command("reproduce", rich_help_panel=WORK)(reproduce.reproduce)

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from dvae.cli import nas_demo, options, output
-from dvae.errors import ConfigError, FormatError, TaskError
+from dvae.errors import ConfigError, DagError, FormatError, TaskError
 
 if TYPE_CHECKING:
+    from torch.nn import Module
+
     from dvae.dag import Dag
     from dvae.nas import SharedWeightAccuracy
     from dvae.nas.campaign import TrainedDag
@@ -339,6 +341,55 @@ def count(
         for number, (size, architecture) in enumerate(zip(sizes, asked, strict=True), start=1)
     ]
     output.print_table(rows, header=("", "parameters", "operations per image", "architecture"))
+
+
+@app.command("export")
+def export(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DAGS|TRAINED", help="Architectures or cells in a file, or a folder of `dvae nas train`."
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where the network goes: .onnx or .pt2.")],
+    number: Annotated[int, typer.Option("--number", min=1, help="Which architecture of the file, from 1.")] = 1,
+    width: Annotated[int | None, typer.Option("--width", min=2, help="Channels of the first stage.")] = None,
+    classes: Annotated[int, typer.Option("--classes", min=2)] = 10,
+    channels: Annotated[int, typer.Option("--channels", min=1, help="Of the images.")] = 3,
+    side: Annotated[int, typer.Option("--side", min=8, help="Pixels of an image's side.")] = 32,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of fresh weights.")] = 0,
+    json: options.Json = False,
+) -> None:
+    """Write the network of an architecture as ONNX or for torch.export.load: trained, or with fresh weights.
+
+    Try: dvae nas export found.jsonl --out net.onnx
+    """
+    from dvae import nas
+    from dvae.dag import load_dags
+    from dvae.nas.exports import ENDINGS
+    from dvae.nas.sizes import count_parameters
+
+    output.check_ending(out, ENDINGS, "a network")
+    trained = source.is_dir()
+    module: Module
+    if trained:
+        network = nas.trained_module(source)
+        module, channels = network, network.config.channels
+    else:
+        dags = load_dags(source)
+        if number > len(dags):
+            raise ConfigError(f"{source} has {output.counted(len(dags), 'DAG')}; there is no number {number}")
+        try:
+            module = nas.module_of(dags[number - 1].dag, width=width, classes=classes, channels=channels, seed=seed)
+        except DagError as error:
+            raise FormatError(f"{source}: DAG {number}: {error}") from None
+    nas.write_module(out, module, side=side, channels=channels)
+    facts = {"file": str(out), "parameters": count_parameters(module), "trained": trained}
+    if json:
+        output.print_json(facts)
+    else:
+        weights = "trained weights" if trained else "fresh weights"
+        output.note(f"wrote a network of {facts['parameters']:,} {weights} to {out}")
 
 
 app.command("demo")(nas_demo.demo)

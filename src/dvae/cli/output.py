@@ -38,8 +38,8 @@ COMMANDS = (
         "decode",
         "explore",
     ),
-    *("import-checkpoint", "reproduce", "report", "nas", "bn", "data", "score", "draw", "diff", "models", "settings"),
-    *("runs", "compare"),
+    *("import", "import-checkpoint", "reproduce", "report", "nas", "bn", "data", "score", "draw", "diff", "models"),
+    *("settings", "runs", "compare"),
 )
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # what JSON may hold and a terminal may not
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")

@@ -17,6 +17,7 @@ from dvae.dag.convert import (
 )
 from dvae.dag.dataset import DagSet, Dataset, DataSource
 from dvae.dag.differences import Difference, difference
+from dvae.dag.generator import random_dags
 from dvae.dag.jsonl import ScoredDag, Split, from_plain, load_jsonl, read_jsonl, to_plain, write_jsonl
 from dvae.dag.original import read_bayesnet, read_enas, write_bayesnet, write_enas
 from dvae.dag.reading import load_dags
@@ -49,6 +50,7 @@ __all__ = [
     "from_pyg",
     "load_dags",
     "load_jsonl",
+    "random_dags",
     "read_bayesnet",
     "read_enas",
     "read_jsonl",

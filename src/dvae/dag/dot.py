@@ -37,6 +37,8 @@ _LABEL_ESCAPES = {"\\": "\\", "n": "\n"}  # those that Graphviz resolves in labe
 _OWN_NAME = "\\N"  # Graphviz writes this default label, the name of the node, into every file
 _KEYWORDS = frozenset({"strict", "graph", "digraph", "subgraph", "node", "edge"})
 _TYPE_ATTRIBUTES = ("type", "label")
+NAME_AS_TYPE = "name"  # in the place of an attribute: the type of a node is its name
+MAX_DEPTH = 50  # of subgraphs in subgraphs
 
 
 def to_dot(dag: Dag) -> str:
@@ -58,13 +60,19 @@ def from_dot(text: str, where: str = "DOT") -> Dag:
     return _Parser(list(_tokens(text, where)), where).dag()
 
 
-def all_from_dot(text: str, where: str = "DOT") -> list[Dag]:
-    """The DAGs of a text that may hold several graphs, one after another."""
+def all_from_dot(
+    text: str, where: str = "DOT", *, type_from: str | None = None, subgraphs: bool = False
+) -> list[Dag]:  # fmt: skip
+    """The DAGs of a text that may hold several graphs, one after another.
+
+    `type_from` names the attribute that is a node's type ("name": its own name). With `subgraphs`, those are read as
+    if their braces were not there.
+    """
     tokens = list(_tokens(text, where))
     found: list[Dag] = []
     position = 0
     while not found or tokens[position].kind != "end":
-        parser = _Parser(tokens, where, position)
+        parser = _Parser(tokens, where, position, (type_from,) if type_from else _TYPE_ATTRIBUTES, subgraphs)
         parser.graph()
         found.append(parser.checked())
         position = parser.position
@@ -130,6 +138,9 @@ class _Parser:
     tokens: list[_Token]
     where: str
     position: int = 0
+    types_from: tuple[str, ...] = _TYPE_ATTRIBUTES
+    flattened: bool = False
+    depth: int = 0
     index_of: dict[str, int] = field(default_factory=dict)
     names: list[_Token] = field(default_factory=list)
     types: dict[int, Label] = field(default_factory=dict)
@@ -160,7 +171,8 @@ class _Parser:
         if self.accept(";"):
             return
         if token.text in ("subgraph", "{") and token.kind in ("keyword", "mark"):
-            raise self.problem("subgraphs are not supported")
+            self.subgraph()
+            return
         if token.kind == "keyword":
             self.defaults()
             return
@@ -179,7 +191,24 @@ class _Parser:
             self.edge_values[source, target] = _values(attributes)
         if len(nodes) == 1:
             self.add_type(nodes[0], attributes, token)
-            self.node_values.setdefault(nodes[0], {}).update(_values(attributes))
+            others = {name: value for name, value in attributes.items() if name not in self.types_from}
+            self.node_values.setdefault(nodes[0], {}).update(_values(others))
+
+    def subgraph(self) -> None:
+        """The statements of a subgraph, as if they stood outside."""
+        if not self.flattened:
+            raise self.problem("subgraphs are not supported")
+        if self.depth == MAX_DEPTH:
+            raise self.problem(f"subgraphs are nested more than {MAX_DEPTH} deep")
+        if self.accept("subgraph") and self.token.kind in ("quoted", "number", "word"):
+            self.advance()
+        self.depth += 1
+        self.expect("{")
+        while not self.accept("}"):
+            self.statement()
+        self.depth -= 1
+        if self.token.kind == "mark" and self.token.text == "->":
+            raise self.problem("edges of whole subgraphs are not supported")
 
     def defaults(self) -> None:
         keyword = self.advance()
@@ -188,7 +217,7 @@ class _Parser:
         if self.token.text != "[":
             raise self.unexpected("'['")
         attributes = self.attributes()
-        given = [attributes[name].text for name in _TYPE_ATTRIBUTES if name in attributes]
+        given = [attributes[name].text for name in self.types_from if name in attributes]
         if keyword.text == "node" and any(value != _OWN_NAME for value in given):
             raise self.problem("a default type or label is not supported; give every node its own", keyword)
 
@@ -227,7 +256,7 @@ class _Parser:
         self.edge_lines[edge] = token.line
 
     def add_type(self, node: int, attributes: dict[str, _Token], token: _Token) -> None:
-        value = next((attributes[name] for name in _TYPE_ATTRIBUTES if name in attributes), None)
+        value = next((attributes[name] for name in self.types_from if name in attributes), None)
         if value is None:
             return
         if node in self.types:
@@ -251,11 +280,12 @@ class _Parser:
         return _LABEL_ESCAPES[escape[1]]
 
     def checked(self) -> Dag:
-        if not self.types:
+        if self.types_from == (NAME_AS_TYPE,) or (not self.types and self.types_from == _TYPE_ATTRIBUTES):
             self.types = {node: self.label(name) for node, name in enumerate(self.names)}
         for node, name in enumerate(self.names):
             if node not in self.types:
-                problem = f"the node {name.text!r} has no type and no label anywhere, although others have"
+                lacking, others = " and no ".join(self.types_from), ", although others have" if self.types else ""
+                problem = f"the node {name.text!r} has no {lacking} anywhere{others}"
                 raise FormatError.at(self.where, name.line, problem)
         edges = list(self.edge_lines)
         closing = _closes_a_cycle(len(self.types), edges)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from itertools import pairwise
 
 from dvae.dag.value import Dag, Label
 from dvae.errors import DagError
@@ -40,7 +41,7 @@ def _random_dag(nodes: int, edges: int, depth: int, labels: Sequence[Label], dra
     for node, level in enumerate(level_of):
         members[level].append(node)
     found: set[tuple[int, int]] = set()
-    for before, after in zip(members, members[1:], strict=False):
+    for before, after in pairwise(members):
         sources = draw.sample(before, len(before))
         found.update((sources[place % len(sources)], node) for place, node in enumerate(draw.sample(after, len(after))))
     first_of = {level: group[0] for level, group in enumerate(members)}

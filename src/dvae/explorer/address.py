@@ -45,6 +45,7 @@ def keys(model: PageModel, tabs: Sequence[str]) -> list[Key]:
     found = [
         Key("tab", "tab", "word", choices=tuple(tabs)),
         Key("dag", "current", "place", "data"),
+        Key("with", "compared", "place", "data"),
         Key("map", "plane", "word", choices=tuple(model.space.map_names)),
         Key("background", "background", "word", choices=BACKGROUNDS, small=True),
         Key("colour", "colour", "word", choices=tuple(colour_names(model)), small=True),

@@ -92,9 +92,10 @@ def connect(app: Dash, model: PageModel) -> None:
 
     @app.callback(
         Output("current", "data", allow_duplicate=True), Output("tab", "value", allow_duplicate=True),
-        Input({"type": "trial", "index": ALL}, "n_clicks"), State("study", "value"), prevent_initial_call=True,
+        Input({"type": "trial", "index": ALL}, "n_clicks"), Input({"type": "row", "index": ALL}, "n_clicks"),
+        State("study", "value"), prevent_initial_call=True,
     )  # fmt: skip
-    def inspect(_: Any, study: Any) -> Any:
+    def inspect(_: Any, __: Any, study: Any) -> Any:
         return places.to_json(model.trial(study, pressed())), "Inspect"
 
     @app.callback(

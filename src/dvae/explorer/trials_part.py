@@ -115,5 +115,5 @@ def _row(model: PageModel, table: TrialTable, place: int) -> html.Tr:
         words = table.quantities.get(name).text(place) if value is None else cards.score_text(value)
         cells.append(html.Td(words, title=trial.error if name == "state" else None))
     open_it: Any = button("Inspect", "", kind="quiet small")
-    open_it.id = {"type": "trial", "index": trial.number}
+    open_it.id = {"type": "row", "index": trial.number}
     return html.Tr([*cells, html.Td(open_it if trial.score is not None else "")])

@@ -26,7 +26,6 @@ from dvae.models.kernels.sweep import sweep
 from dvae.models.parts import NodeStates, Plan
 from dvae.models.settings import NoSettings
 
-
 SWEEP_NODES = 16  # larger graphs are cheaper level by level than position by position
 
 
@@ -166,12 +165,15 @@ def sweep_directions(
     first: Tensor | None,
     reverse: Sequence[bool],
 ) -> list[NodeStates]:
-    """Independent sweeps. On a GPU they share their products, on a CPU equal nodes do.
+    """Independent sweeps. On a GPU they share their products, on a CPU equal nodes do; there large graphs go by levels.
 
     Messages are only for a decoder, which sweeps from a given `first` message.
     """
-    tables = [update.table() for update in updates]
     nodes = batches[0].max_nodes
+    if batches[0].device.type == "cpu" and nodes > SWEEP_NODES:
+        parts = zip(aggregations, updates, batches, reverse, strict=True)
+        return [_level_states(part, update, batch, first, backwards) for part, update, batch, backwards in parts]
+    tables = [update.table() for update in updates]
     biases = [part.position_bias(nodes, backwards) for part, backwards in zip(aggregations, reverse, strict=True)]
     arguments = [
         (
@@ -186,24 +188,6 @@ def sweep_directions(
         )
         for part, update, batch, table, bias in zip(aggregations, updates, batches, tables, biases, strict=True)
     ]
-    if batches[0].device.type == "cpu" and nodes > SWEEP_NODES:
-        return [
-            NodeStates(
-                *level_sweep(
-                    Levels.of(batch, backwards),
-                    batch.types,
-                    first,
-                    table,
-                    update.weight_hh,
-                    update.bias_hh,
-                    part.weight,
-                    bias,
-                )
-            )
-            for part, update, batch, table, bias, backwards in zip(
-                aggregations, updates, batches, tables, biases, reverse, strict=True
-            )
-        ]
     if batches[0].device.type == "cuda" and len(arguments) > 1:
         joined = [None if column[0] is None else torch.cat(column) for column in zip(*arguments, strict=True)]
         states, _ = sweep(*joined, wants_messages=False)  # type: ignore[arg-type]
@@ -216,6 +200,14 @@ def sweep_directions(
         states, messages = sweep(*columns, shares=shares, wants_messages=first is not None)
         results.append(NodeStates(states[0], None if messages is None else messages[0]))
     return results
+
+
+def _level_states(
+    part: GatedSum, update: GruUpdate, batch: DagBatch, first: Tensor | None, reverse: bool
+) -> NodeStates:
+    levels, bias = Levels.of(batch, reverse), part.position_bias(batch.max_nodes, reverse)
+    weights = update.table(), update.weight_hh, update.bias_hh, part.weight, bias
+    return NodeStates(*level_sweep(levels, batch.types, first, *weights))
 
 
 class GatedSumOfTypes(SumAggregation):

@@ -23,7 +23,7 @@ from dvae.models.transformer import plain_linear
 
 HEADS = 4
 FEED_FORWARD = 2  # times the width
-DEFAULT_LAYERS = 2
+DEFAULT_LAYERS, DEFAULT_WIDTH = 2, 128
 NODE_COST, GROUP_COST = 64, 30_000  # of a node and of a group of graphs, in pairs of nodes; measured on a CPU
 DISTANCES = 8  # classes of how many layers lie between two nodes
 
@@ -32,13 +32,14 @@ DISTANCES = 8  # classes of how many layers lie between two nodes
 class LayerwiseSettings(LayersSettings):
     """Settings of the layerwise encoder and decoder; `layers` is 2 by default."""
 
-    token_width: int = 128  # of what is known of a node
+    token_width: int | None = None  # of what is known of a node; None: 128
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        width = self.token_width
         check(
-            self.token_width >= HEADS and self.token_width % HEADS == 0,
-            f"token_width must be a multiple of {HEADS}, the number of heads, not {self.token_width}",
+            width is None or (width >= HEADS and width % HEADS == 0),
+            f"token_width must be a multiple of {HEADS}, the number of heads, not {width}",
         )
 
 

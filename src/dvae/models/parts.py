@@ -7,6 +7,7 @@ called with a `Plan` and its settings, or its classmethod `build` is, and may sa
 - `Settings`: a frozen dataclass, each field with a default. Its fields become settings of every model with the part.
 - `aggregates = True`: the part uses the model's aggregation (`Plan.shared_aggregation`), common to encoder and decoder.
 - `static_shapes = True`: on a CUDA device no shape depends on the data, so a training step can be captured.
+- `any_width = True`: graphs may be padded to fewer nodes than the task's largest has, as size classes are.
 - `order_free`: True if an encoder gives all topological orders of one DAG one vector, False if it does not.
 - `reference`: the paper. The first line of the docstring describes the part.
 
@@ -52,6 +53,15 @@ class Prepares(Protocol):
 
     def prepare(self, batch: DagBatch) -> DagBatch:
         """The same graphs as the part reads them; done once, before they are trained on or encoded."""
+        ...
+
+
+@runtime_checkable
+class Sized(Protocol):
+    """A part that says how much a training step keeps of a graph until its gradient is known."""
+
+    def numbers_per_graph(self, nodes: int, edges: int) -> int:
+        """How many numbers, of the weights' format, at the worst moment."""
         ...
 
 

@@ -18,13 +18,16 @@ from dvae.models.config import ModelConfig
 from dvae.models.heads import FeatureHead, TargetHead
 from dvae.models.kernels.aligned import AlignedLinear, real_size
 from dvae.models.node_order import ordered
-from dvae.models.parts import Decoder, Encoder, Prepares, Sampling, has_static_shapes
+from dvae.models.parts import Decoder, Encoder, Prepares, Sampling, Sized, has_static_shapes
 from dvae.tasks import Task
 from dvae.tasks.rules import GrowthRules
 
 NO_CONDITIONS = "this model was trained without conditions; train one with: dvae train --condition NAMES"
 ATTEMPTS = 20  # at a graph that obeys the rules, after the first
 ENCODE_AT_ONCE = {"cpu": 1024, "cuda": 16384}
+ENCODE_BYTES = 1 << 30  # of graphs that are encoded at once, where they are large
+LARGE = 64  # nodes
+UNKNOWN = 128  # numbers for each node and hidden unit of a part that does not say
 
 
 class Posterior(NamedTuple):
@@ -109,6 +112,20 @@ class VAE(nn.Module):
     def static_shapes(self) -> bool:
         """Whether a training step on a CUDA device can be captured as a graph."""
         return has_static_shapes(self.encoder) and self.decoder.static_shapes
+
+    @property
+    def any_width(self) -> bool:
+        """Whether graphs may be padded to fewer nodes than the task's largest has."""
+        parts = (self.encoder, self.decoder)
+        return self.columns is None and self.feature_head is None and all(getattr(p, "any_width", False) for p in parts)
+
+    def bytes_per_graph(self, nodes: int, edges: int) -> int:
+        """About how much memory a training step takes for each graph of this size, padding included."""
+        numbers = sum(
+            part.numbers_per_graph(nodes, edges) if isinstance(part, Sized) else self.config.hidden * UNKNOWN * nodes
+            for part in (self.encoder, self.decoder)
+        )
+        return numbers * self.mean.weight.element_size() + 2 * nodes * nodes  # and the graph, with a copy
 
     def num_parameters(self) -> int:
         """How many numbers training moves (those that only align memory are not counted)."""
@@ -344,5 +361,9 @@ class VAE(nn.Module):
 
     def _parts(self, dags: Sequence[Dag] | DagBatch) -> Iterator[DagBatch]:
         batch = self.prepare(dags if isinstance(dags, DagBatch) else self.task.batch(dags))
-        for part in batch.split(ENCODE_AT_ONCE.get(self.device.type, 1024)):
+        size = ENCODE_AT_ONCE.get(self.device.type, 1024)
+        if batch.max_nodes > LARGE and len(batch):
+            edges = int(batch.adjacency.flatten(1).sum(1).max())
+            size = max(1, min(size, ENCODE_BYTES // self.bytes_per_graph(batch.max_nodes, edges)))
+        for part in batch.split(size):
             yield part.to(self.device)

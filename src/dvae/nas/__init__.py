@@ -2,7 +2,9 @@
 
 from dvae.nas.architecture import Architecture
 from dvae.nas.campaign import TrainedDag, train_architectures
+from dvae.nas.cells import CellNetworkConfig, cell_network
 from dvae.nas.config import FULL, NetworkConfig
+from dvae.nas.exports import module_of, trained_module, write_module
 from dvae.nas.full_training import Trained, train_network
 from dvae.nas.network import MacroNetwork, fixed_network, sliced, supernet
 from dvae.nas.recipes import RECIPES, Recipe, get_recipe
@@ -16,6 +18,7 @@ __all__ = [
     "FULL",
     "RECIPES",
     "Architecture",
+    "CellNetworkConfig",
     "MacroNetwork",
     "NetworkConfig",
     "Recipe",
@@ -26,9 +29,11 @@ __all__ = [
     "Trained",
     "TrainedAccuracy",
     "TrainedDag",
+    "cell_network",
     "fixed_network",
     "get_recipe",
     "load_supernet",
+    "module_of",
     "shared_accuracies",
     "size_of",
     "sliced",
@@ -37,4 +42,6 @@ __all__ = [
     "train_architectures",
     "train_network",
     "train_supernet",
+    "trained_module",
+    "write_module",
 ]

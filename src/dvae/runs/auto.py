@@ -17,13 +17,16 @@ import torch
 from dvae.dag import Dataset
 from dvae.devices import available_device
 from dvae.models import ModelConfig, build
+from dvae.models.vae import LARGE
 from dvae.tasks import Task
+from dvae.training.memory import Budget, check_fits
 
 MAX_ATTENTION_NODES = 48  # attention over pairs of nodes is fast up to about here
 MIN_STEPS, MAX_STEPS = 2_000, 10_000
 STEPS_PER_DAG = 3
 MIN_EPOCHS = 20
 TIMED_STEPS = 6
+TIMED_NODES = 4_096  # of all graphs of a step, where graphs are large
 HEAD_SAMPLE = 5_000  # DAGs that are looked at to choose a head
 USED_SHARE = 0.75  # of the time given, for steps as timed here; real ones also choose and mutate graphs, and write
 GENERIC_MODEL = {"name": "pace", "attention_width": 64, "layers": 2, "edge_width": 64, "node_order": "given"}
@@ -106,8 +109,11 @@ def _seconds_per_graph(task: Task, data: Dataset, chosen: Mapping[str, Any], dev
     settings = {key.removeprefix("model."): value for key, value in chosen.items() if key.startswith("model.")}
     vae = build(settings.pop("name", "dvae"), task, seed=0, **settings)
     batch = int(chosen["training.batch_size"])
+    if task.max_nodes > LARGE:  # a few of them take long enough to be timed
+        batch = min(batch, max(2, TIMED_NODES // task.max_nodes))
     dags = data.train.dags
     part = vae.prepare(task.batch([dags[place % len(dags)] for place in range(batch)]))
+    check_fits(vae, part, Budget.of(chosen.get("training.memory"), vae.device))
     optimizer = torch.optim.Adam(vae.parameters(), fused=True)
     noise = torch.zeros(batch, vae.config.latent)
     spent = []

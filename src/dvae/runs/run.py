@@ -13,7 +13,7 @@ from typing import Any
 from dvae.config import replace
 from dvae.dag import Dag, DagSet, Dataset, write_jsonl
 from dvae.devices import available_device
-from dvae.errors import CheckpointError, ConfigError, DvaeError
+from dvae.errors import CheckpointError, ConfigError, DvaeError, FormatError
 from dvae.evaluation import (
     Evaluation,
     Generation,
@@ -233,11 +233,12 @@ class Run:
 
         What was measured for other properties stays in the file.
         """
-        measured = judge_generation(self.model(device, best=best), self.dataset, name, **options)
         path = self.folder / GENERATION
         before = read_json(path) if path.is_file() else {}
-        kept = before if isinstance(before, dict) else {}
-        write_json(path, {**kept, name: measured.to_mapping()})
+        if not isinstance(before, dict):
+            raise FormatError(f"{path} does not hold measurements by the names of properties: move it away")
+        measured = judge_generation(self.model(device, best=best), self.dataset, name, **options)
+        write_json(path, {**before, name: measured.to_mapping()})
         return measured
 
     def predictivity(self, *, device: str = "auto", **options: Any) -> Predictivity:

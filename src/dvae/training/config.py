@@ -17,7 +17,7 @@ Precision = Literal["auto", "float32", "tf32", "bf16"]
 # Settings that may differ when a run is resumed: they leave the weights of every epoch as they are.
 CHANGEABLE = (
     *("epochs", "time_budget", "early_stop", "early_stop_on", "checkpoint_seconds", "tensorboard"),
-    *("mlflow", "wandb", "validation_every", "validation_decodings"),
+    *("mlflow", "wandb", "validation_every", "validation_decodings", "memory"),
 )
 
 # Settings of version 0.1.0; keys of results are made of these and of what differs from the other defaults.
@@ -50,6 +50,7 @@ class TrainingConfig:
     schedule: Literal["plateau", "cosine"] = "plateau"  # of the learning rate; cosine falls to a hundredth by the end
     warmup: int = 0  # steps over which a cosine schedule's rate rises from zero
     clip: float | None = None  # longest gradient of the mean loss per graph; longer ones are shortened
+    memory: float | None = None  # gigabytes a step may take: a larger batch is split; None: 4, on CUDA 70% of all
     mutations: float = 0.0  # share of the graphs of a step that are trained on with types or an edge changed
 
     def __post_init__(self) -> None:
@@ -68,6 +69,7 @@ class TrainingConfig:
         check(self.warmup == 0 or self.schedule == "cosine", "warmup goes with schedule = 'cosine'")
         check(self.warmup >= 0, f"warmup must not be negative: {self.warmup}")
         check(self.clip is None or self.clip > 0, f"clip must be positive: {self.clip}")
+        check(self.memory is None or self.memory > 0, f"memory must be positive: {self.memory}")
         check(0 <= self.mutations <= 1, f"mutations is a share, from 0 to 1: {self.mutations}")
 
     @property

@@ -22,6 +22,7 @@ from dvae.models.kernels.fuse import fusing
 from dvae.models.vae import VAE
 from dvae.training.config import TrainingConfig
 from dvae.training.job import Ended
+from dvae.training.memory import explained
 from dvae.training.resumable import METRICS, Patience, best_row, run_job
 from dvae.training.tracking import check_installed
 from dvae.training.vae_job import VaeJob
@@ -102,7 +103,8 @@ def fit(
     column = "loss" if config.early_stop_on == "train" else COLUMN
     assert config.epochs is not None
     long = config.epochs * len(job.data) >= FUSED_FROM
-    with tf32_products(config.allows_tf32(vae.device)), fusing(long), contextlib.ExitStack() as after:
+    enough = explained(vae, job.data, job.batch_size, job.budget)
+    with tf32_products(config.allows_tf32(vae.device)), fusing(long), enough, contextlib.ExitStack() as after:
         if job.trackers is not None:
             job.trackers.start()
             after.callback(job.trackers.close)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -10,12 +10,15 @@ import torch
 from torch import Tensor
 
 from dvae.dag import DagBatch
+from dvae.models.decoders.padded_plan import room_for_edges
 from dvae.models.kernels.precision import products_in
 from dvae.models.vae import VAE, Losses
 from dvae.tasks.vocabulary import START_LABEL
+from dvae.training.memory import Budget, most_edges
 from dvae.training.mutations import mutated
 
 WARM_UP = 3
+NEW_EDGES = 4  # that a mutation may add to a graph
 
 Forward = Callable[[DagBatch, Tensor, Tensor | None], Losses]
 Sums = tuple[float, float, float]  # of reconstruction, KL (unweighted) and heads (weighted)
@@ -84,7 +87,9 @@ class PlainEpoch:
         rank: int = 0,
         world: int = 1,
         targets: Tensor | None = None,
+        budget: Budget | None = None,
     ) -> None:
+        self.budget = budget
         self.vae, self.forward, self.backward, self.optimizer = vae, forward, backward, optimizer
         self.data, self.batch_size, self.generator, self.dtype = data, batch_size, generator, dtype
         self.changes, self.rank, self.world, self.targets = changes, rank, world, targets
@@ -110,14 +115,21 @@ class PlainEpoch:
         chosen = self.data.select(index)
         part = self.changes.graphs(self.vae, chosen, self.generator)
         targets = None if self.targets is None else self.changes.targets(self.targets[index], chosen, part)
-        with products_in(self.dtype):
-            losses = self.forward(part, noise.to(self.vae.device) * self.vae.config.noise_scale, targets)
-            loss, sums = losses.total(weight.to(losses.nll), self.vae.config.kl_weight)
-            self.optimizer.zero_grad()
-            # Gradients are averaged over processes, where the paper's loss is a sum over the batch.
-            self.backward(loss * self.world)
+        noise, weight = noise.to(self.vae.device) * self.vae.config.noise_scale, weight.to(self.vae.mean.weight)
+        self.optimizer.zero_grad()
+        splits = None if self.budget is None else self.budget.parts(self.vae, part)
+        parts: Sequence[Tensor | slice] = splits or [slice(None)]
+        for some in parts:
+            known = None if targets is None else targets[some]
+            self._add_gradients(part.select(some), noise[some], known, weight[some])
         self.changes.gradients(self.vae, len(index) * self.world)
         self.optimizer.step()
+
+    def _add_gradients(self, part: DagBatch, noise: Tensor, targets: Tensor | None, weight: Tensor) -> None:
+        with products_in(self.dtype):
+            loss, sums = self.forward(part, noise, targets).total(weight, self.vae.config.kl_weight)
+            # Gradients are averaged over processes, where the paper's loss is a sum over the batch.
+            self.backward(loss * self.world)
         self.totals += sums
 
     def sums(self) -> Sums:
@@ -146,9 +158,14 @@ class StaticEpoch:
         dtype: torch.dtype | None,
         changes: Changes = NO_CHANGES,
         targets: Tensor | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self.vae, self.optimizer, self.data, self.generator, self.dtype = vae, optimizer, data, generator, dtype
         self.changes, self.targets = changes, targets
+        self.room = most_edges(data) + NEW_EDGES
+        self.at_once = batch_size
+        if budget is not None:
+            self.at_once = budget.graphs_at_once(vae, data.max_nodes, self.room, batch_size)
         device = vae.device
         steps = -(-len(data) // batch_size)
         self.index = torch.zeros(steps, batch_size, dtype=torch.int64, device=device)
@@ -172,15 +189,17 @@ class StaticEpoch:
         part = self.changes.graphs(self.vae, chosen, self.generator)
         targets = None if self.targets is None else self.changes.targets(self.targets[index], chosen, part)
         shape = (len(index), self.vae.config.latent)
-        noise = torch.randn(shape, generator=self.generator, device=self.vae.device)
+        noise = torch.randn(shape, generator=self.generator, device=self.vae.device) * self.vae.config.noise_scale
         self.optimizer.zero_grad()
-        with products_in(self.dtype):
-            losses = self.vae(part, noise * self.vae.config.noise_scale, targets)
-            loss, sums = losses.total(weight, self.vae.config.kl_weight)
-            loss.backward()
+        with products_in(self.dtype), room_for_edges(self.room):
+            for start in range(0, len(index), self.at_once):
+                some = slice(start, start + self.at_once)
+                losses = self.vae(part.select(some), noise[some], None if targets is None else targets[some])
+                loss, sums = losses.total(weight[some], self.vae.config.kl_weight)
+                loss.backward()
+                self.totals += sums
         self.changes.gradients(self.vae, len(index))
         self.optimizer.step()
-        self.totals += sums
         self.number += 1
 
     def sums(self) -> Sums:
@@ -201,8 +220,9 @@ class CapturedEpoch(StaticEpoch):
         dtype: torch.dtype | None,
         changes: Changes = NO_CHANGES,
         targets: Tensor | None = None,
+        budget: Budget | None = None,
     ) -> None:
-        super().__init__(vae, optimizer, data, batch_size, generator, dtype, changes, targets)
+        super().__init__(vae, optimizer, data, batch_size, generator, dtype, changes, targets, budget)
         self.graph = torch.cuda.CUDAGraph()
         self._record()
 

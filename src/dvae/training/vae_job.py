@@ -18,7 +18,9 @@ from dvae.errors import CheckpointError
 from dvae.models.vae import VAE
 from dvae.training.config import TrainingConfig
 from dvae.training.job import Clock, Ended, Job, Place, Row
+from dvae.training.memory import Budget, check_fits
 from dvae.training.resumable import best_row
+from dvae.training.size_classes import SIZES, ClassedEpoch, size_classes
 from dvae.training.steps import CapturedEpoch, Changes, Epoch, PlainEpoch, Sums
 from dvae.training.tracking import Trackers
 from dvae.training.validation import COLUMN, ValidationLosses, save_best, validation_losses
@@ -52,10 +54,18 @@ class VaeJob(Job):
         self.validation = validation
         self.validated_on = None if validation is None else batch_fingerprint(validation)
         self.targets = None if targets is None else targets.to(device)
+        self.budget = Budget.of(config.memory, device)
+        check_fits(vae, self.data, self.budget)
         self.epochs, self.batch_size = config.epochs, config.batch_size
         self.steps = -(-len(data) // self.batch_size)
+        self.classed = False
         self.writes = fabric.global_rank == 0
         self.captured = device.type == "cuda" and fabric.world_size == 1 and vae.static_shapes
+        if self.captured and vae.any_width and data.max_nodes > SIZES[0]:
+            self.classed = True
+            self.steps = sum(
+                -(-len(some) // self.batch_size) for _, some in size_classes(data.num_nodes, data.max_nodes)
+            )
         rate: float | Tensor = config.learning_rate
         if self.captured:
             rate = torch.tensor(config.learning_rate, device=device)
@@ -196,17 +206,24 @@ class VaeJob(Job):
 
     def _stepper(self) -> Epoch:
         vae, config, world = self.vae, self.config, self.fabric.world_size
+        if self.classed:
+            return ClassedEpoch(self.data, self.batch_size, self._captured)
         if self.captured:
-            return CapturedEpoch(
-                vae, self.optimizer, self.data, self.batch_size, self.generator, config.operand_dtype(),
-                self._changes(), self.targets,
-            )  # fmt: skip
+            return self._captured(self.data, torch.arange(len(self.data)))
         # Weights that a configuration does not use (backward sweeps, say) would stall the gradient exchange.
         forward: Any = vae if world == 1 else self.fabric.setup_module(vae)
         return PlainEpoch(
             vae, forward, self.fabric.backward if world > 1 else Tensor.backward, self.optimizer, self.data,
             self.batch_size, self.generator, config.operand_dtype(), self._changes(), self.fabric.global_rank, world,
-            self.targets,
+            self.targets, self.budget,
+        )  # fmt: skip
+
+    def _captured(self, data: DagBatch, which: Tensor) -> CapturedEpoch:
+        """Steps over some of the data, recorded and replayed."""
+        targets = None if self.targets is None else self.targets[which.to(self.targets.device)]
+        return CapturedEpoch(
+            self.vae, self.optimizer, data, self.batch_size, self.generator, self.config.operand_dtype(),
+            self._changes(), targets, self.budget,
         )  # fmt: skip
 
     def _changes(self) -> Changes:

@@ -37,6 +37,7 @@ def scenarios(folder: Path) -> list[Scenario]:
         on_run("encode", "@run", "@dags.jsonl", "--out", "@l.jsonl"),
         on_run("decode", "@run", "@latents.npz", "--out", "@d.jsonl"),
         on_run("data", "@dags.jsonl", "--out", "@copy.jsonl"),
+        on_run("import", "@tasks.json", "--out", "@imported.jsonl"),
         on_run("draw", "@dags.jsonl", "@d.png"),
         on_run("report", "@run"),
     ]
@@ -50,6 +51,7 @@ def _new(at: Path) -> tuple[object, ...]:
 def _written(before: Path) -> None:
     before.mkdir(parents=True)
     (before / "dags.jsonl").write_text(dags())
+    (before / "tasks.json").write_text('{"load": ["extract"], "extract": []}')
 
 
 def _trained(before: Path) -> None:

@@ -20,6 +20,7 @@ from dvae.models.decoders.dvae_sampler import DvaeSampler
 from dvae.models.decoders.edge_scores import all_scores, listed_scores
 from dvae.models.decoders.interval_scores import rectangle_nll
 from dvae.models.decoders.intervals import IntervalPlan
+from dvae.models.decoders.padded_plan import PaddedPlan
 from dvae.models.decoders.plan import CompactPlan, DensePlan
 from dvae.models.decoders.sampler import rows_within_budget
 from dvae.models.kernels.aligned import AlignedLinear, aligned
@@ -31,6 +32,7 @@ from dvae.models.settings import AggregationSettings, EdgeSettings
 
 COMPACT_NODES = 16  # larger graphs are cheaper by intervals of sources than pair by pair
 DENSE_NODES = 64  # for larger graphs a state per decision is too many, even on a GPU
+NODE_NUMBERS = 28  # that a training step keeps of a node, for each hidden unit
 
 GraphState = Literal["last", "sum"]
 
@@ -51,6 +53,7 @@ class DvaeDecoder(nn.Module):
 
     Settings = DvaeDecoderSettings
     aggregates = True
+    any_width = True
     reference = "Zhang et al., NeurIPS 2019"
 
     def __init__(
@@ -79,7 +82,7 @@ class DvaeDecoder(nn.Module):
         self.vertex_first = AlignedLinear(hidden, 2 * hidden)
         self.vertex_second = AlignedLinear(2 * hidden, num_types, output_blocks=0)
         self.edge_context = edge_context
-        self.static_shapes = aggregation.static_shapes and max_nodes <= DENSE_NODES
+        self.static_shapes = aggregation.static_shapes
         self.edge_first = AlignedLinear(hidden, edge_width, input_blocks=3 if edge_context else 2)
         self.edge_second = AlignedLinear(edge_width, 1, output_blocks=0)
 
@@ -103,6 +106,8 @@ class DvaeDecoder(nn.Module):
 
     def _edge_nll(self, start: Tensor, states: Tensor, messages: Tensor, batch: DagBatch) -> Tensor:
         """On a GPU shapes are static, so that a step can be captured; otherwise they follow the data."""
+        if batch.device.type == "cuda" and batch.max_nodes > DENSE_NODES:
+            return self._padded_edge_nll(PaddedPlan.of(batch, self.num_types), start, states, messages)
         if batch.device.type == "cuda" and self.static_shapes:
             return self._dense_edge_nll(DensePlan.of(batch), start, states, messages, batch)
         if batch.max_nodes > COMPACT_NODES:
@@ -111,18 +116,33 @@ class DvaeDecoder(nn.Module):
 
     def _interval_edge_nll(self, plan: IntervalPlan, start: Tensor, states: Tensor, messages: Tensor) -> Tensor:
         table, sources = self.update.table(), self._source_part(states, start).flatten(0, 1)
-        flat_messages = messages.flatten(0, 1)
-        sums = [
-            flat_messages[some.edge_source].cumsum(1).flatten(0, 1)[some.kept] for some in plan.prefixes
-        ]  # state hidden
-        between = self.update(plan.between_types, torch.cat(sums), table) if sums else states.new_zeros(0, self.width)
-        finals = states.flatten(0, 1)[plan.finals]
+        finals = states.flatten(0, 1).index_select(0, plan.finals)
+        between = self._between(plan, messages.flatten(0, 1), table)
         targets = self.target_part(torch.cat([self.update.without_message(table), between, finals]))
         weight, bias, listed = self.edge_second.weight[0], self.edge_second.bias, plan.listed
-        nll = rectangle_nll(plan.rectangles, sources, targets[plan.rectangles.states], weight, bias)
+        nll = rectangle_nll(plan.rectangles, sources, targets.index_select(0, plan.rectangles.states), weight, bias)
         scores = listed_scores(sources, targets, weight, listed.source, listed.state) + bias
         costs = -listed.count * functional.logsigmoid(-scores) - listed.edges * scores
         return nll.index_add(0, listed.source // states.shape[1], costs)
+
+    def _between(self, plan: IntervalPlan, messages: Tensor, table: Tensor) -> Tensor:
+        """The states that nodes pass through on the way to their final ones."""  # state hidden
+        sums = [messages.new_zeros(0, self.width)]
+        for some in plan.prefixes:
+            gathered = messages.index_select(0, some.edge_source.flatten()).unflatten(0, some.edge_source.shape)
+            sums.append(gathered.cumsum(1).flatten(0, 1).index_select(0, some.kept))
+        states: Tensor = self.update(plan.between_types, torch.cat(sums), table)
+        return states
+
+    def _padded_edge_nll(self, plan: PaddedPlan, start: Tensor, states: Tensor, messages: Tensor) -> Tensor:
+        table = self.update.table()
+        sums = plan.membership.to(messages.dtype) @ messages  # batch slot hidden
+        reached = self.update(plan.slot_types.flatten(), sums.flatten(0, 1), table)
+        targets = self.target_part(torch.cat([self.update.without_message(table), reached]))
+        sources = self._source_part(states, start).flatten(0, 1)
+        pairs = plan.pair_source.flatten(), plan.pair_state.flatten()
+        scores = listed_scores(sources, targets, self.edge_second.weight[0], *pairs).view(plan.edge.shape)
+        return _edge_loss(scores + self.edge_second.bias, plan.edge, plan.counts).sum(1)
 
     def _dense_edge_nll(
         self, plan: DensePlan, start: Tensor, states: Tensor, messages: Tensor, batch: DagBatch
@@ -170,6 +190,15 @@ class DvaeDecoder(nn.Module):
         distinct = torch.cat([between[inner.member], finals])[share.representative]
         moved = torch.cat([torch.arange(self.num_types, device=batch.device), self.num_types + share.member])
         return self.target_part(torch.cat([untouched, distinct])), moved[plan.pair_state]
+
+    def numbers_per_graph(self, nodes: int, edges: int) -> int:
+        """Of nodes, of the states in between, and of pairs, of which the edge network is as wide for a block only."""
+        wide, pairs = self.edge_first.bias.shape[0], 4
+        if self.edge_first.bias.is_cuda:
+            pairs = 5 * self.width + 2 * wide if nodes <= DENSE_NODES else 16
+        return (
+            nodes * (NODE_NUMBERS * self.width + 6 * wide) + edges * (8 * self.width + 5 * wide) + pairs * nodes * nodes
+        )
 
     def type_scores(self, graph_states: Tensor) -> Tensor:
         """f_add_vertex."""  # row hidden -> row type

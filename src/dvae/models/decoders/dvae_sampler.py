@@ -145,10 +145,7 @@ class DvaeSampler(Sampler[DvaeRows]):
         wide = torch.maximum(sources, -target[:, None])
         scores = (wide.flatten(0, 1) @ weight).view(places.shape) + (target @ weight)[:, None]
         scores += decoder.edge_second.bias
-        if draws is None:
-            takes = scores > 0
-        else:
-            takes = draws[some[:, None], places.clamp(min=0)] < scores.sigmoid()
+        takes = scores > 0 if draws is None else draws[some[:, None], places.clamp(min=0)] < scores.sigmoid()
         return torch.where(takes & (places < ends[:, None]), places, -1).amax(1)
 
     def _write_one_by_one(self, position: int) -> None:

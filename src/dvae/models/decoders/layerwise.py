@@ -41,7 +41,7 @@ from dvae.models.features import NodeFeatures
 from dvae.models.kernels.aligned import uniform
 from dvae.models.kernels.gru import rows_of
 from dvae.models.layer_order import layer_ordered
-from dvae.models.layerwise import DEFAULT_LAYERS, LayerwiseSettings, RelationBlock, by_size
+from dvae.models.layerwise import DEFAULT_LAYERS, DEFAULT_WIDTH, LayerwiseSettings, RelationBlock, by_size
 from dvae.models.node_order import NodeOrder
 from dvae.models.parts import Plan, Sampling
 from dvae.models.settings import EdgeSettings
@@ -103,14 +103,15 @@ class LayerwiseDecoder(nn.Module):
 
     @classmethod
     def build(cls, plan: Plan, settings: LayerwiseDecoderSettings) -> LayerwiseDecoder:
+        width = settings.token_width or DEFAULT_WIDTH
         return cls(
             plan.features,
             num_types=plan.num_types,
             max_nodes=plan.max_nodes,
             latent=plan.latent,
-            width=settings.token_width,
+            width=width,
             layers=settings.layers or DEFAULT_LAYERS,
-            edge_width=settings.edge_width or settings.token_width,
+            edge_width=settings.edge_width or width,
             order=plan.hints.node_order,
             fewest=int(plan.task.vocabulary.start == START_LABEL or plan.task.vocabulary.end == END_LABEL),
             end_edges=plan.hints.end_edges,

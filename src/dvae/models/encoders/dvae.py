@@ -8,10 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from dvae.dag import DagBatch
-from dvae.models.kernels.aligned import AlignedLinear
+from dvae.models.kernels.aligned import AlignedLinear, aligned
 from dvae.models.kernels.gru import GruUpdate
 from dvae.models.parts import Aggregation, Plan, Readout, has_static_shapes
 from dvae.models.settings import AggregationSettings
+
+SWEEP_NUMBERS = 18  # that message passing keeps of a node, for each hidden unit
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class DvaeEncoder(nn.Module):
 
     Settings = DvaeEncoderSettings
     aggregates = True
+    any_width = True
     order_free = True
     reference = "Zhang et al., NeurIPS 2019"
 
@@ -59,6 +62,10 @@ class DvaeEncoder(nn.Module):
     def build(cls, plan: Plan, settings: DvaeEncoderSettings) -> DvaeEncoder:
         backward = backward_parts(plan, settings)
         return cls(plan.shared_aggregation, plan.update(), backward, plan.new_readout(), plan.hidden)
+
+    def numbers_per_graph(self, nodes: int, edges: int) -> int:
+        directions = 1 if self.backward_aggregation is None else 2
+        return directions * nodes * SWEEP_NUMBERS * aligned(self.width)
 
     def forward(self, batch: DagBatch) -> Tensor:
         if self.unify is None or self.backward_aggregation is None or self.backward_update is None:

@@ -20,6 +20,7 @@ from dvae.models.kernels.gru import rows_of
 from dvae.models.layer_order import layer_ordered
 from dvae.models.layerwise import (
     DEFAULT_LAYERS,
+    DEFAULT_WIDTH,
     DISTANCES,
     LayerwiseSettings,
     RelationBlock,
@@ -69,7 +70,7 @@ class LayerwiseEncoder(nn.Module):
             plan.features,
             plan.hidden,
             max_nodes=plan.max_nodes,
-            width=settings.token_width,
+            width=settings.token_width or DEFAULT_WIDTH,
             layers=settings.layers or DEFAULT_LAYERS,
             order=plan.hints.node_order,
         )

@@ -118,18 +118,23 @@ class _LevelSweep(torch.autograd.Function):
         if first is not None:
             received.index_copy_(0, levels.starts, first)
         sizes = list(levels.sizes)
-        parts = [values.split(sizes) for values in (gates, candidates, products, states, received, messages)]
-        for level, (gate, candidate, product, state, incoming, message) in enumerate(zip(*parts, strict=True)):
+        columns = (
+            gates, gates[:, : 2 * width], *gates.split(width, 1), candidates, products, *products.split(width, 1),
+            states, received, messages,
+        )  # fmt: skip
+        parts = zip(*(values.split(sizes) for values in columns), strict=True)
+        for level, (
+            gate, sigmoids, reset, update, hidden_candidate, candidate, product, opened, mapped, state, incoming,
+            message,
+        ) in enumerate(parts):  # fmt: skip
             if level > 0:
                 incoming.copy_(levels.predecessors.sums(messages, level))
             if level > 0 or first is not None:
                 _add_product(gate, incoming, weight_hh_t, dtype)
-            reset, update, hidden_candidate = gate.split(width, 1)
-            gate[:, : 2 * width].sigmoid_()
+            sigmoids.sigmoid_()
             candidate.addcmul_(reset, hidden_candidate).tanh_()
             torch.lerp(candidate, incoming, update, out=state)
             _add_product(product, state, weight_message_t, dtype)
-            opened, mapped = product.split(width, 1)
             torch.mul(opened.sigmoid_(), mapped, out=message)
         ctx.levels, ctx.dtype, ctx.num_types, ctx.num_nodes = levels, dtype, len(table), len(bias_message)
         ctx.has_first = first is not None
