@@ -23,7 +23,7 @@ from dvae.training import TrainingConfig
 EMPTY = (None, "")
 ROOMS = (
     *("dag", "tasks", "models", "runs", "training", "evaluation", "strategies", "studies"),
-    *("bayesnet", "nas", "figures", "regression", "data", "compat", "errors"),
+    *("bayesnet", "nas", "figures", "regression", "data", "importers", "compat", "errors"),
 )
 
 
