@@ -85,7 +85,7 @@ def test_several_runs_make_one_page_and_bookmarks_lie_in_the_first(
     shutil.copytree(run, second)
     served: list[str] = []
     models: list[PageModel] = []
-    monkeypatch.setattr(explore.serving, "serve", lambda app, host, port, browser, what: served.append(what))
+    monkeypatch.setattr(explore.serving, "serve", lambda app, host, port, browser, what, json: served.append(what))
     monkeypatch.setattr(explorer, "make_app", lambda model, host: models.append(model))
     assert call("explore", run, second, "--no-browser", "--points", 20).exit_code == 0
     (model,) = models
