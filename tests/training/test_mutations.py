@@ -9,6 +9,7 @@ import torch
 
 import dvae
 from dvae import Dag
+from dvae.dag.column_tensors import UNKNOWN
 from dvae.errors import ConfigError
 from dvae.tasks import GenericTask
 from dvae.training import TrainingConfig, fit
@@ -68,3 +69,31 @@ def test_a_resumed_training_is_bit_for_bit_the_uninterrupted_one(tmp_path: Path)
     fit(again, data, epochs=4, run=tmp_path, resume=True, progress=False, **CONFIG)
     for name, value in whole.named_parameters():
         assert torch.equal(value, dict(again.named_parameters())[name]), name
+
+
+def test_values_of_columns_are_exchanged_between_nodes_of_one_type() -> None:
+    value_of = {"a": ("x", "y"), "b": ("y", "z"), "c": ("w", "z")}
+    dags = [
+        Dag(
+            dag.types,
+            dag.edges,
+            node={"kind": [value_of[str(label)][turn] for label in dag.types]},
+            properties={"p": 1},
+        )
+        for dag in VIRTUAL
+        for turn in (0, 1)
+    ]
+    task = GenericTask.infer("test", dags)
+    batch = task.batch(dags * 50)
+    changed = mutated(batch, 0.5, task.num_types, torch.Generator().manual_seed(0), virtual_start=task.virtual_start)
+    before, after = batch.columns, changed.columns
+    assert before is not None
+    assert after is not None
+    assert changed.properties is not None
+    exchanged = (after.node_codes != before.node_codes) & (after.node_codes != UNKNOWN)
+    assert exchanged.any()
+    allowed = set(zip(batch.types.flatten().tolist(), before.node_codes.flatten().tolist(), strict=True))
+    for label, code in zip(changed.types[exchanged[..., 0]], after.node_codes[exchanged], strict=True):
+        assert (int(label), int(code)) in allowed
+    assert changed.properties[exchanged.flatten(1).any(1)].isnan().all(), "what was known is not of this graph"
+    assert not changed.properties.isnan().all()

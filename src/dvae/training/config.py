@@ -51,7 +51,7 @@ class TrainingConfig:
     warmup: int = 0  # steps over which a cosine schedule's rate rises from zero
     clip: float | None = None  # longest gradient of the mean loss per graph; longer ones are shortened
     memory: float | None = None  # gigabytes a step may take: a larger batch is split; None: 4, on CUDA 70% of all
-    mutations: float = 0.0  # share of the graphs of a step that are trained on with types or an edge changed
+    mutations: float = 0.0  # share of the graphs of a step that are trained on with types, an edge or columns changed
 
     def __post_init__(self) -> None:
         check_types(self)
