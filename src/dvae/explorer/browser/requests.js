@@ -8,7 +8,7 @@
     ["current.", "Looking for the DAG"], ["map.figure", "Drawing the map"],
   ];
   const open = new Map();
-  let failed = null, number = 0;
+  let failed = null, number = 0, requests = 0;
 
   const say = text => {
     const close = { type: "Button", namespace: "dash_html_components",
@@ -33,11 +33,12 @@
     return () => { open.delete(key); show(); };
   }
 
-  // An error goes once what failed has succeeded; whoever chooses another DAG has moved on, too.
-  function settled(output, answer) {
+  // An error goes once what failed has succeeded; whoever chooses another DAG has moved on, too. Answers to what was
+  // asked before it, and took longer, say nothing about it.
+  function settled(output, answer, asked) {
     answer.text().then(text => {
-      if (text.includes('"sideUpdate"') && text.includes("message shown")) failed = output;
-      else if (failed && (failed === output || text.includes('"current"'))) {
+      if (text.includes('"sideUpdate"') && text.includes("message shown")) failed = { output, asked };
+      else if (failed && asked > failed.asked && (failed.output === output || text.includes('"current"'))) {
         failed = null;
         dash_clientside.set_props("message", { className: "message" });
       }
@@ -46,6 +47,7 @@
 
   const fetched = window.fetch;
   window.fetch = async function (...request) {
+    const asked = ++requests;
     let output = "", answer;
     try { output = JSON.parse(request[1].body).output || ""; } catch (error) { /* not one of ours */ }
     const end = output ? begin(output) : () => {};
@@ -53,7 +55,7 @@
     catch (error) { say("The program behind this page does not answer; is it still running?"); throw error; }
     finally { end(); }
     if (!answer.ok) answer.clone().json().then(body => say(body.message || "The request failed."), () => say("The request failed."));
-    else if (output && answer.status === 200) settled(output, answer.clone());
+    else if (output && answer.status === 200) settled(output, answer.clone(), asked);
     return answer;
   };
 
