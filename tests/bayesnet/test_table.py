@@ -159,3 +159,14 @@ def test_taken_rows_keep_their_levels() -> None:
     assert part.num_rows == 3
     assert part.columns[0].levels == ("x", "y", "z")
     assert part.discrete_data.codes.tolist() == [[0, 0], [0, 1], [0, 0]]
+
+
+def test_a_column_of_too_many_words_is_left_out_unless_it_is_asked_for() -> None:
+    words = [f"w{number % 150}" for number in range(600)]
+    columns = {"words": words, "few": [word[-1] for word in words], "other": [word[-2] for word in words]}
+    table = Table.of(columns)
+    assert table.names == ("few", "other")
+    assert "150 different values are too many categories (more than 100)" in table.left_out[0].why
+    asked = Table.of(columns, discrete=["words"])
+    assert len(asked.columns[0].levels) == 150
+    assert Table.of({**columns, "words": [f"w{number % 100}" for number in range(600)]}).names[0] == "words"

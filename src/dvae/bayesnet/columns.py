@@ -18,7 +18,7 @@ Numbers: TypeAlias = npt.NDArray[np.float64]
 Codes: TypeAlias = npt.NDArray[np.signedinteger]
 
 MAX_LEVELS = 100  # of a discrete column that nobody asked for
-MAX_LEVELS = 30_000  # of one that somebody did: codes have 16 bits
+MAX_CODES = 30_000  # levels of one that somebody did: codes have 16 bits
 FEW_INTEGERS, FEW_FRACTIONS = 10, 5  # so many different numbers are categories
 ROWS_PER_CATEGORY = 2
 UNIQUE_SHARE = 0.9  # of different values, from which a column of words names its rows
@@ -126,8 +126,8 @@ def _discrete(raw: RawColumn, numbers: Numbers | None, why: str) -> Column:
         values = _distinct(numbers)
         codes = np.where(np.isnan(numbers), -1, np.searchsorted(values, numbers))
         levels = tuple(f"{value:g}" if not float(value).is_integer() else f"{value:.0f}" for value in values)
-    if len(levels) > MAX_LEVELS:
-        raise TaskError(f"the column {raw.name!r} has {len(levels):,} levels; no more than {MAX_LEVELS:,} can be used")
+    if len(levels) > MAX_CODES:
+        raise TaskError(f"the column {raw.name!r} has {len(levels):,} levels; no more than {MAX_CODES:,} can be used")
     if len(set(levels)) < len(levels):
         raise TaskError(f"the column {raw.name!r} has numbers that differ too little to be categories; round them")
     return Column(raw.name, "discrete", why, codes.astype(_smallest_type(len(levels))), levels)
@@ -184,7 +184,7 @@ def _different(raw: RawColumn, numbers: Numbers | None) -> int:
 def _distinct(numbers: Numbers) -> Numbers:
     """The different numbers, sorted; a few whole ones are found without sorting all."""
     present = numbers[~np.isnan(numbers)]
-    if len(present) and present.max() - present.min() < MAX_LEVELS and (present == np.floor(present)).all():
+    if len(present) and present.max() - present.min() < MAX_CODES and (present == np.floor(present)).all():
         lowest = present.min()
         levels: Numbers = np.flatnonzero(np.bincount((present - lowest).astype(np.intp))) + lowest
         return levels
