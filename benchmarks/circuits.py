@@ -28,7 +28,7 @@ from dvae.evaluation.column_closeness import ColumnCloseness, compare_columns
 from dvae.models import VAE, build
 from dvae.regression.boosting import BoostedTrees
 from dvae.regression.column_features import ColumnFeatures
-from dvae.regression.metrics import pearson, rmse
+from dvae.regression.metrics import pearson, rmse, spearman
 from dvae.tasks import get
 from dvae.training import fit
 
@@ -98,7 +98,7 @@ def demand(options: argparse.Namespace) -> dict[str, Any]:
     judged = judge.predict(features(data.test.dags))
     return {
         **about,
-        "rank_correlation": pearson(ranks(found), ranks(asked)),
+        "rank_correlation": spearman(found, asked),
         "r": pearson(found, asked),
         "asked": asked.tolist(),
         "median": medians,
@@ -152,10 +152,6 @@ def trained(options: argparse.Namespace, dags: DagSet, **settings: Any) -> tuple
 
 def part_of(dags: DagSet, places: list[int]) -> DagSet:
     return DagSet.of([dags.dags[place] for place in places], [dags.scores[place] for place in places])
-
-
-def ranks(values: torch.Tensor) -> torch.Tensor:
-    return values.argsort().argsort().double()
 
 
 if __name__ == "__main__":

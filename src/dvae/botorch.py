@@ -12,7 +12,6 @@ from dvae.dag import Dag
 from dvae.errors import ConfigError, TaskError
 from dvae.extras import missing
 from dvae.models import VAE
-from dvae.strategies.base import decoded_dags
 from dvae.studies import Score
 from dvae.tasks import TabularTask, Task
 from dvae.tasks.codes import code_of
@@ -86,7 +85,9 @@ class LatentScore(_DagFunction):
 
     def dags(self, X: Tensor) -> list[Dag | None]:
         (vae,) = self._models
-        return [next(iter(decoded_dags(vae, row[None].float(), greedy=True)), None) for row in X]
+        batch = vae.decode_batch(X.float(), greedy=True, valid=True)
+        decoded = zip(self.task.unbatch(batch), self.task.valid(batch).tolist(), strict=True)
+        return [dag if is_valid else None for dag, is_valid in decoded]
 
     def points(self, dags: Sequence[Dag]) -> Tensor:
         """Where DAGs lie, inside the box."""  # dag latent

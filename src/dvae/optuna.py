@@ -24,7 +24,7 @@ from dvae.dag import Dag, ScoredDag
 from dvae.dag.jsonl import format_line, parse_line
 from dvae.errors import ConfigError, StudyError
 from dvae.extras import missing
-from dvae.figures import style_for, to_svg
+from dvae.figures import task_style, to_svg
 from dvae.models import VAE
 from dvae.strategies import Archive
 from dvae.strategies.random import RandomSearch
@@ -220,7 +220,7 @@ class _Artist:
     def __init__(self, folder: str | Path, task: Task | None) -> None:
         Path(folder).mkdir(parents=True, exist_ok=True)
         self.store = FileSystemArtifactStore(base_path=str(folder))
-        self.style = None if task is None else style_for(task.look, task.vocabulary.labels)
+        self.style = None if task is None else task_style(task)
 
     def draw(self, dag: Dag, title: str) -> dict[str, str]:
         """Draws a DAG, and gives the attribute by which a trial knows its drawing."""

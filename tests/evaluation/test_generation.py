@@ -20,7 +20,7 @@ from dvae.errors import ConfigError
 from dvae.evaluation import SurrogateSettings, distances, fit_surrogate, generate, judge_generation
 from dvae.evaluation.distances import layer_sizes, mmd, wasserstein
 from dvae.evaluation.graph_tensors import NodeInputs
-from dvae.evaluation.sameness import distinct, novel, structure_keys, task_keys
+from dvae.evaluation.sameness import distinct, novel, structure_keys
 from dvae.models import VAE, build
 from dvae.regression.metrics import spearman
 from dvae.tasks import GenericTask
@@ -170,7 +170,7 @@ def test_near_bins_are_alike_only_where_they_are_ordered() -> None:
 def test_few_keys_tell_what_all_keys_tell(task: GenericTask) -> None:
     dags = [*random_dags(30, seed=1), *random_dags(10, seed=1), *random_dags(5, seed=0)]
     known = random_dags(20, seed=0)
-    for keys in (structure_keys, task_keys(task)):
+    for keys in (structure_keys, task.keys_of):
         assert distinct(dags, keys) == len(set(keys(dags)))
         there = set(keys(known))
         assert novel(dags, known, keys) == sum(key not in there for key in keys(dags))

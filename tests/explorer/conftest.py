@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,8 +13,10 @@ from dvae import models, tasks
 from dvae.dag import Dag, DagSet
 from dvae.explorer import PageModel, Space
 from dvae.studies.ledger import MemoryLedger, Outcome
-from dvae.studies.study import ABOUT, Study
+from dvae.studies.study import ABOUT, ENDED, Study
 from dvae.tasks import GenericTask
+
+from .browsers import opened, served
 
 MakeStudy = Callable[..., Study]
 
@@ -79,13 +82,10 @@ def model(asia: Space) -> PageModel:
 
 @pytest.fixture
 def make_study(asia: Space) -> MakeStudy:
-    """A study in memory with the given scores; None is a failure."""
+    """Studies of the Bayesian networks."""
 
     def make(scores: list[float | None], *, name: str = "search", direction: str = "maximize") -> Study:
-        ledger = MemoryLedger(name)
-        ledger.describe(ABOUT, {"task": "asia", "strategy": "random", "budget": 50, "direction": direction})
-        extend(ledger, asia.known.dags, scores)
-        return Study(ledger)
+        return study(asia, name, scores, budget=50, direction=direction)
 
     return make
 
@@ -96,6 +96,43 @@ def extend(ledger: MemoryLedger, dags: tuple[Dag, ...], scores: list[float | Non
         number = ledger.propose(dags[len(ledger.trials()) % len(dags)], {})
         ledger.take("worker")
         ledger.finish(number, Outcome(score) if score is not None else Outcome(error="it fell over"), {})
+
+
+def study(
+    space: Space,
+    name: str,
+    scores: list[float | None],
+    *,
+    budget: int,
+    ended: bool = False,
+    direction: str = "maximize",
+) -> Study:
+    """A study in memory with the given scores; None is a failure."""
+    ledger = MemoryLedger(name)
+    ledger.describe(ABOUT, {"task": "asia", "strategy": "random", "budget": budget, "direction": direction})
+    extend(ledger, space.known.dags, scores)
+    if ended:
+        ledger.describe(ENDED, True)
+    return Study(ledger)
+
+
+def spot_of(space: Space, number: int, plane: str = "By score") -> list[float]:
+    """Where a known DAG lies on a map."""
+    spot: list[float] = space.plane(plane).project(space.latents[number][None])[0].tolist()
+    return spot
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with opened() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def address(model: PageModel) -> Iterator[str]:
+    """The page of a module's own `model`."""
+    with served(model) as page:
+        yield page
 
 
 @pytest.fixture(scope="session")

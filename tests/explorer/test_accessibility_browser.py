@@ -10,20 +10,13 @@ import pytest
 from dvae.explorer import PageModel
 
 from .axe import faults
-from .browsers import Visitor, opened, served
-from .conftest import space_of
+from .browsers import Visitor, served
+from .conftest import space_of, study
 from .test_browser import OVERLAPS
-from .test_mended_browser import study
 
 TABS = ("Inspect", "Walk", "Neighbourhood", "Gallery", "Search", "Runs")
 FULL = "#from=k3&to=k7&filter=edges+%3E+9&table=all+trials"  # a view with something in every part
 SIZES = {390: 844, 1280: 800, 1920: 1080}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with opened() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

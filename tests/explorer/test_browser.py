@@ -28,16 +28,10 @@ from dvae.studies.study import ABOUT
 from dvae.tasks import GenericTask
 from dvae.training import fit
 
-from .browsers import Visitor, opened, served
+from .browsers import Visitor, served
 from .test_graph_view import random_dag
 
 pytestmark = pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with opened() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

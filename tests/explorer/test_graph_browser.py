@@ -18,7 +18,7 @@ from dvae.tasks import GenericTask
 from figures.test_folding import large_dag, random_dag
 
 from .accessibility import faults, sticks_out
-from .browsers import Visitor, opened, served
+from .browsers import Visitor, served
 from .test_graph_view import random_dag as any_dag
 
 PAGE = """<!doctype html><html lang="en"><head><title>graph</title><style>
@@ -37,12 +37,6 @@ OPEN = """scene => { window.wishes = []; dvaeViewer.close(); dvaeViewer.open({ t
 WINDOWS = [
     (width, height, theme) for width, height in ((390, 844), (1280, 800), (1920, 1080)) for theme in ("light", "dark")
 ]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with opened() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -13,20 +13,9 @@ import pytest
 from dvae.explorer import PageModel, Space, map_figure
 from dvae.explorer.making import Made
 from dvae.explorer.neighbour_map import NeighbourMap
-from dvae.studies.ledger import MemoryLedger
-from dvae.studies.study import ABOUT, ENDED, Study
 
-from .browsers import Visitor, opened, served
-from .conftest import extend, space_of
-
-
-def study(space: Space, name: str, scores: list[float | None], *, budget: int, ended: bool = False) -> Study:
-    ledger = MemoryLedger(name)
-    ledger.describe(ABOUT, {"task": "asia", "strategy": "random", "budget": budget, "direction": "maximize"})
-    extend(ledger, space.known.dags, scores)
-    if ended:
-        ledger.describe(ENDED, True)
-    return Study(ledger)
+from .browsers import Visitor
+from .conftest import space_of, spot_of, study
 
 
 @pytest.fixture(scope="module")
@@ -47,27 +36,10 @@ def model(space: Space) -> PageModel:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with opened() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def address(model: PageModel) -> Iterator[str]:
-    with served(model) as page:
-        yield page
-
-
-@pytest.fixture(scope="module")
 def visitor(browser: Any, address: str) -> Iterator[Visitor]:
     one = Visitor(browser, address)
     yield one
     assert one.complaints == []
-
-
-def spot_of(space: Space, number: int, plane: str = "By score") -> list[float]:
-    spot: list[float] = space.plane(plane).project(space.latents[number][None])[0].tolist()
-    return spot
 
 
 def test_a_click_while_a_map_is_being_made_is_one_on_the_map_that_is_shown(visitor: Visitor, space: Space) -> None:

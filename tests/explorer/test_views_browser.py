@@ -13,9 +13,8 @@ from dvae.dag import load_jsonl
 from dvae.explorer import Bookmarks, PageModel, Space, map_figure
 from dvae.explorer.walk_film import scenes
 
-from .browsers import Visitor, opened, served
-from .conftest import space_of
-from .test_mended_browser import spot_of, study
+from .browsers import Visitor
+from .conftest import space_of, spot_of, study
 
 
 @pytest.fixture(scope="module")
@@ -36,18 +35,6 @@ def model(space: Space, bookmarks: Path) -> PageModel:
         study(space, "short", [-5.0, -4.0], budget=2),
     ]
     return PageModel(space, studies, bookmarks=Bookmarks(bookmarks), others=[PageModel(space_of("asia", 40))])
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with opened() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def address(model: PageModel) -> Iterator[str]:
-    with served(model) as page:
-        yield page
 
 
 @pytest.fixture(scope="module")

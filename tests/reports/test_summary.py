@@ -16,6 +16,7 @@ from dvae.reports.latent_map import POINTS, latent_map
 from dvae.reports.markdown import to_markdown
 from dvae.reports.numbers import local_time
 from dvae.reports.run_page import RunFacts, run_page
+from dvae.reports.study_section import one_score
 from dvae.reports.summary import best_of_all
 from dvae.studies.ledger import MemoryLedger, Outcome
 from dvae.studies.study import ABOUT, Study
@@ -41,14 +42,16 @@ def test_the_best_dag_is_the_searchs_or_that_of_the_data_where_it_is_better() ->
     in_data = best_of_all([], KNOWN)
     assert in_data is not None
     assert (in_data.dag, in_data.score) == (DAGS[29], 29.0)
-    found = best_of_all([study([1.0, 50.0, 2.0])], KNOWN)
+    found = best_of_all(one_score([study([1.0, 50.0, 2.0])]), KNOWN)
     assert found is not None
     assert (found.dag, found.score, found.note) == (DAGS[1], 50.0, "found by random, evaluation 2 of 3")
-    assert best_of_all([study([1.0])], KNOWN) == in_data
-    other = best_of_all([study([1.0, 3.0], score="mine:size")], KNOWN)  # another score: the data's says nothing
+    assert best_of_all(one_score([study([1.0])]), KNOWN) == in_data
+    other = best_of_all(
+        one_score([study([1.0, 3.0], score="mine:size")]), KNOWN
+    )  # another score: the data's says nothing
     assert other is not None
     assert other.score == 3.0
-    lower = best_of_all([study([1.0, 3.0], score="mine:size", direction="minimize")], KNOWN)
+    lower = best_of_all(one_score([study([1.0, 3.0], score="mine:size", direction="minimize")]), KNOWN)
     assert lower is not None
     assert lower.score == 1.0
 

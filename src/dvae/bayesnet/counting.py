@@ -68,22 +68,22 @@ class JointCounts:
             groups *= self.num_levels[place]
         return codes, groups
 
+    def _few_configurations(self, mask: int) -> tuple[Integers, int]:
+        """The same with a bound that is no more than the rows."""
+        codes, groups = self.configurations(mask)
+        return (codes, groups) if groups <= self.num_rows else _dense(codes, groups)
+
     def counted(self, codes: Integers, groups: int) -> Floats:
         """The weight of the rows with each code."""
         return np.bincount(codes, self.weights, minlength=groups).astype(np.float64, copy=False)
 
     def extended(self, mask: int) -> Iterator[Extension]:
         """The counts of a set with each variable as one more, a few variables at a time."""
-        codes, groups = self.configurations(mask)
-        if groups > self.num_rows:
-            codes, groups = _dense(codes, groups)
-        return self._extensions(codes, groups)
+        return self._extensions(*self._few_configurations(mask))
 
     def extended_family(self, variable: int, parents: int) -> Iterator[tuple[Extension, Extension]]:
         """The same for the parents with the variable, and for the parents alone, in one pass."""
-        codes, groups = self.configurations(parents)
-        if groups > self.num_rows:
-            codes, groups = _dense(codes, groups)
+        codes, groups = self._few_configurations(parents)
         levels = self.num_levels[variable]
         for family in self._extensions(codes * levels + self.columns[variable], groups * levels):
             counts = family.counts.reshape(groups, levels, -1).sum(1)

@@ -30,15 +30,15 @@ def diff(
     Try: dvae diff one.jsonl other.jsonl --draw difference.svg
     """
     from dvae.dag import difference
-    from dvae.figures import arrangement, save_difference, style_of
+    from dvae.figures import arrangement, save_difference, task_style
 
     output.check_outputs(None, draw)
     arrangement(direction)
     first, second = _two(before, after, task)
     found = difference(first.dag, second.dag)
     if draw is not None:
-        style = None if task is None else output.task_style(inputs.task_of_file(before, task))
-        save_difference(draw, found, style=style or style_of([first.dag, second.dag]), direction=direction)
+        style = None if task is None else task_style(inputs.task_of_file(before, task))
+        save_difference(draw, found, style=style, direction=direction)
         output.note(f"drew both to {draw}: green is new, dashed red is gone, brown has another type or direction")
     if json:
         output.print_json({**found.to_mapping(), **({} if draw is None else {"picture": str(draw)})})
@@ -49,20 +49,15 @@ def diff(
 
 
 def _two(before: Path, after: Path | None, task: str | None) -> tuple[ScoredDag, ScoredDag]:
-    items = [_read(before, task)] if after is None else [_read(before, task), _read(after, task)]
     if after is None:
-        if len(items[0]) != 2:
-            raise ConfigError(
-                f"{before}: the file has {output.counted(len(items[0]), 'DAG')}; give one with two, or two files"
-            )
-        return items[0][0], items[0][1]
-    for path, read in zip((before, after), items, strict=True):
-        if len(read) != 1:
-            raise ConfigError(
-                f"{path}: the file has {output.counted(len(read), 'DAG')}; each of two files must have one"
-            )
-    return items[0][0], items[1][0]
+        one, other = _read(before, task, 2, "give one with two, or two files")
+        return one, other
+    (one,), (other,) = (_read(path, task, 1, "each of two files must have one") for path in (before, after))
+    return one, other
 
 
-def _read(path: Path, task: str | None) -> list[ScoredDag]:
-    return list(inputs.dags_of_file(path, task))
+def _read(path: Path, task: str | None, count: int, wish: str) -> list[ScoredDag]:
+    found = list(inputs.dags_of_file(path, task))
+    if len(found) != count:
+        raise ConfigError(f"{path}: the file has {output.counted(len(found), 'DAG')}; {wish}")
+    return found

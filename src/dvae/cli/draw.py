@@ -34,7 +34,7 @@ def draw(
     """
     from itertools import islice
 
-    from dvae.figures import style_of
+    from dvae.figures import style_of, task_style
 
     output.check_outputs(None, picture)
     every = list(inputs.dags_of_file(file, task))
@@ -42,7 +42,7 @@ def draw(
     # Colours are those of the task or, without one, of the whole file: the first DAGs look as they do among all.
     named = task is not None or file.suffix == ".txt"
     dags = [item.dag for item in every]
-    style = output.task_style(inputs.task_of_file(file, task)) if named else style_of(dags) if dags else None
+    style = task_style(inputs.task_of_file(file, task)) if named else style_of(dags) if dags else None
     if fold is not None:
         drawn = _draw_folded(picture, items, style, direction, fold)
     else:

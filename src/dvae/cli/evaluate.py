@@ -12,7 +12,7 @@ from dvae.cli import options, output
 if TYPE_CHECKING:
     from dvae.evaluation import Estimate
 
-FILE, GENERATION = "evaluation.json", "generation.json"
+FILE = "evaluation.json"
 UNITS = {"edit distance": "edits", "negative log-likelihood": "nats", "KL divergence": "nats"}  # others are shares
 
 
@@ -66,6 +66,7 @@ def evaluate(
     """
     from dvae.evaluation import SurrogateSettings
     from dvae.runs import Run
+    from dvae.runs.run import GENERATION
     from dvae.tasks import read_dags
 
     opened = Run.open(run, data=data)

@@ -155,6 +155,8 @@ def print_dags(task: Task, batch: DagBatch, out: Path | None, picture: Path | No
     dags, valid = task.unbatch(batch), task.valid(batch).tolist()
     broken = broken_rules(task, [dag for dag, good in zip(dags, valid, strict=True) if not good])
     if picture is not None:
+        from dvae.figures import task_style
+
         draw_dags(picture, dags, style=task_style(task))
     if out is not None:
         write_jsonl(out, dags)
@@ -175,13 +177,6 @@ def print_dags(task: Task, batch: DagBatch, out: Path | None, picture: Path | No
     note(f"{counted(len(dags), 'DAG')}, {sum(valid):,} valid" + (f", in {out}" if out else ""))
     for rule, (count, detail) in list(broken.items())[:MAX_REASONS]:
         note(f"  not valid: {counted(count, 'DAG')}, {rule}" + (f" (the first: {detail})" if detail else ""))
-
-
-def task_style(task: Task) -> DagStyle:
-    """How DAGs of a task look in every picture: the same type has the same colour, whichever DAGs are drawn."""
-    from dvae.figures import style_for
-
-    return style_for(task.look, task.vocabulary.labels)
 
 
 def draw_dags(

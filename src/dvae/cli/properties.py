@@ -84,6 +84,7 @@ def start_of(
 def answer(study: Study, task: Task, out: Path | None, draw: Path | None, json: bool) -> None:
     """The front as a table, as JSON, as a file of DAGs with their properties, and as a picture of them."""
     from dvae.dag import ScoredDag, to_plain, write_jsonl
+    from dvae.figures import task_style
     from dvae.studies import front_of
     from dvae.studies.values import evaluation, values_of
 
@@ -95,7 +96,7 @@ def answer(study: Study, task: Task, out: Path | None, draw: Path | None, json: 
         write_jsonl(out, (ScoredDag(item.dag) for item in items))
     if draw is not None and front.trials:
         titles = [_title(front, trial) for trial in front.trials]
-        output.draw_dags(draw, [trial.dag for trial in front.trials], titles, output.task_style(task))
+        output.draw_dags(draw, [trial.dag for trial in front.trials], titles, task_style(task))
     counts = {state: sum(trial.state == state for trial in trials) for state in ("complete", "failed", "pruned")}
     if json:
         output.print_json(

@@ -278,7 +278,7 @@ def _begun_with_nothing(url: str, name: str) -> bool:
 
 def _answer(study: Study, task: Task, out: Path | None, draw: Path | None, json: bool) -> None:
     from dvae.dag import ScoredDag, to_plain, write_jsonl
-    from dvae.figures import save_dags
+    from dvae.figures import save_dags, task_style
     from dvae.studies.study import as_plain
 
     trials = study.trials
@@ -288,7 +288,7 @@ def _answer(study: Study, task: Task, out: Path | None, draw: Path | None, json:
         write_jsonl(out, (ScoredDag(trial.dag, trial.score) for trial in scored))
     if draw is not None and scored:
         titles = [f"{trial.score:.6g}" for trial in scored[: 2 * SHOWN]]
-        save_dags(draw, [trial.dag for trial in scored[: 2 * SHOWN]], titles=titles, style=output.task_style(task))
+        save_dags(draw, [trial.dag for trial in scored[: 2 * SHOWN]], titles=titles, style=task_style(task))
     counts = {state: sum(trial.state == state for trial in trials) for state in ("complete", "failed", "pruned")}
     best, known, failures = study.best(), study.known_before, study.failures
     if json:

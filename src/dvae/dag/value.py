@@ -105,6 +105,13 @@ class Dag:
             lists[source].append(target)
         return lists
 
+    def layers(self) -> list[int]:
+        """The length of the longest path to every node."""
+        found = [0] * len(self)
+        for node, before in enumerate(self.predecessors()):
+            found[node] = max((found[source] + 1 for source in before), default=0)
+        return found
+
     def sources(self) -> list[int]:
         """Nodes without predecessors."""
         targets = {target for _, target in self.edges}
@@ -208,18 +215,24 @@ def _bliss_order(dag: Dag, shades: Sequence[int], wires: Sequence[int] | None = 
 def _orbits(dag: Dag, shades: Sequence[int]) -> list[int]:
     """For every node the smallest node that an automorphism takes it to."""
     graph, colours = _undirected(dag, shades, None)
-    root = list(range(len(dag)))
+    generators = graph.automorphism_group(color=colours)
+    return joined(len(dag), ((node, generator[node]) for generator in generators for node in range(len(dag))))
+
+
+def joined(num_nodes: int, pairs: Iterable[Edge]) -> list[int]:
+    """For every node the smallest of those that pairs join it to, directly or through others."""
+    root = list(range(num_nodes))
 
     def find(node: int) -> int:
         while root[node] != node:
+            root[node] = root[root[node]]
             node = root[node]
         return node
 
-    for generator in graph.automorphism_group(color=colours):
-        for node in range(len(dag)):
-            one, other = sorted((find(node), find(generator[node])))
-            root[other] = one
-    return [find(node) for node in range(len(dag))]
+    for pair in pairs:
+        one, other = sorted(map(find, pair))
+        root[other] = one
+    return [find(node) for node in range(num_nodes)]
 
 
 def _undirected(dag: Dag, shades: Sequence[int], wires: Sequence[int] | None) -> tuple[Any, list[int]]:

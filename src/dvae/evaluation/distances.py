@@ -62,10 +62,7 @@ def distances(found: Sequence[Dag], truth: Sequence[Dag]) -> Distances:
 
 def layer_sizes(dag: Dag) -> list[int]:
     """How many nodes have each length of the longest path to them."""
-    layer = [0] * len(dag)
-    for node, sources in enumerate(dag.predecessors()):
-        layer[node] = max((layer[source] + 1 for source in sources), default=0)
-    counts = Counter(layer)
+    counts = Counter(dag.layers())
     return [counts[number] for number in range(len(counts))]
 
 

@@ -24,7 +24,7 @@ from dvae.evaluation.distances import Distances, distances
 from dvae.evaluation.graph_tensors import NodeInputs
 from dvae.evaluation.intervals import Estimate, wilson
 from dvae.evaluation.reconstruction import reconstruction
-from dvae.evaluation.sameness import distinct, novel, structure_keys, task_keys
+from dvae.evaluation.sameness import distinct, novel, structure_keys
 from dvae.evaluation.surrogate import Agreement, SurrogateSettings, fit_surrogate
 from dvae.models import VAE
 from dvae.progress import progress_bar
@@ -188,7 +188,7 @@ def judge_generation(
     asked = torch.cat([train.tensor, validation.tensor])
     obeying = vae.task.valid(generated).tolist()
     good = [dag for dag, obeys in zip(made, obeying, strict=True) if obeys]
-    keys = task_keys(vae.task)
+    keys = vae.task.keys_of
     back = _reconstructed(vae, test.dags, reconstructed, seed, progress)
     return Generation(
         vae.config.name, vae.task.name, name, of_generated, of_real,

@@ -9,14 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 
 from dvae.dag import Dag
-from dvae.tasks import Task
 
 Keys = Callable[[Sequence[Dag]], Sequence[Hashable]]
-
-
-def task_keys(task: Task) -> Keys:
-    """The keys by which a task tells DAGs apart."""
-    return lambda dags: task.keys(task.batch(dags))
 
 
 def structure_keys(dags: Sequence[Dag]) -> list[Hashable]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from dvae import figures
 from dvae.dag import Dag, Label
 from dvae.dag.columns import Column
 from dvae.errors import DagError
@@ -28,7 +29,6 @@ from dvae.figures import (
     compact,
     layered,
     ring,
-    style_for,
     to_svg,
 )
 from dvae.figures.folding import MANY, fold
@@ -60,7 +60,7 @@ def direction_of(wanted: object) -> Direction:
 
 def task_style(task: Task) -> DagStyle:
     """The style of all DAGs of a task on the page, which has its own background."""
-    return replace(style_for(task.look, task.vocabulary.labels), background=None, edge=EDGE, edge_width=1.8)
+    return replace(figures.task_style(task), background=None, edge=EDGE, edge_width=1.8)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,16 @@ from dvae.figures.panels import Panel, ScoreMap, save_panels, save_score_maps
 from dvae.figures.picture import Picture
 from dvae.figures.scene import Scene, make_scene
 from dvae.figures.scene_picture import save_scene, scene_picture
-from dvae.figures.style import DagStyle, architecture_style, bayesnet_style, compact, generic_style, style_for, style_of
+from dvae.figures.style import (
+    DagStyle,
+    architecture_style,
+    bayesnet_style,
+    compact,
+    generic_style,
+    style_for,
+    style_of,
+    task_style,
+)
 from dvae.figures.viewer_files import viewer_script, viewer_style
 
 __all__ = [
@@ -61,6 +70,7 @@ __all__ = [
     "scene_picture",
     "style_for",
     "style_of",
+    "task_style",
     "to_png",
     "to_svg",
     "viewer_script",

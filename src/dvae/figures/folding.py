@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from dvae.dag.value import Dag, Edge, Label
+from dvae.dag.value import Dag, Edge, Label, joined
 from dvae.errors import ConfigError
 
 MANY = 80  # nodes above which a drawing opens folded
@@ -49,7 +49,7 @@ def _groups(dag: Dag, limit: int) -> list[Group]:
     """A DAG that is small enough is not folded; parts of which one holds nearly all are no better than bands."""
     if len(dag) <= limit:
         return [(node,) for node in range(len(dag))]
-    layers = _layers(dag)
+    layers = dag.layers()
     depth = max(layers) + 1
     for height in _heights(-(-depth // min(DEPTH, limit)), depth):
         groups = _stacks(dag, [layer // height for layer in layers])
@@ -94,13 +94,6 @@ def group_name(types: Collection[Label]) -> str:
     return f"{len(types):,} nodes: {shown}" + (" …" if len(counts) > NAMED else "")
 
 
-def _layers(dag: Dag) -> list[int]:
-    layers = [0] * len(dag)
-    for source, target in sorted(dag.edges, key=lambda edge: edge[1]):  # sources come before their targets
-        layers[target] = max(layers[target], layers[source] + 1)
-    return layers
-
-
 def _heights(height: int, depth: int) -> Iterator[int]:
     """Heights of bands to try, each a third more than the one before, and the whole depth at last."""
     while height < depth:
@@ -111,21 +104,10 @@ def _heights(height: int, depth: int) -> Iterator[int]:
 
 def _stacks(dag: Dag, bands: list[int]) -> list[Group]:
     """The parts that hang together within their bands, those of one band with equal types together, in order."""
-    root = list(range(len(dag)))
-
-    def find(node: int) -> int:
-        while root[node] != node:
-            root[node] = root[root[node]]
-            node = root[node]
-        return node
-
-    for source, target in dag.edges:
-        if bands[source] == bands[target]:
-            one, other = sorted((find(source), find(target)))
-            root[other] = one
+    firsts = joined(len(dag), (edge for edge in dag.edges if bands[edge[0]] == bands[edge[1]]))
     parts: dict[int, list[int]] = defaultdict(list)
-    for node in range(len(dag)):
-        parts[find(node)].append(node)
+    for node, first in enumerate(firsts):
+        parts[first].append(node)
     stacks: dict[tuple[int, frozenset[tuple[Label, int]]], list[int]] = defaultdict(list)
     for first, nodes in parts.items():
         kind = frozenset(Counter(dag.types[node] for node in nodes).items())

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from dvae.dag.value import Dag
-from dvae.figures.ranking import highest_layers, short_layers
+from dvae.figures.ranking import short_layers
 from dvae.figures.sifting import sift
 
 Order = list[list[int]]  # the vertices of every layer, left to right
@@ -61,7 +61,7 @@ def assign_layers(dag: Dag) -> list[int]:
     if len(dag) <= EXACT:
         layers = short_layers(dag)
     else:
-        layers = highest_layers(dag)
+        layers = dag.layers()
         for node in reversed(range(len(dag))):
             if len(successors[node]) > len(predecessors[node]):
                 layers[node] = min(layers[s] for s in successors[node]) - 1

@@ -14,17 +14,9 @@ from itertools import pairwise
 from dvae.dag.value import Dag
 
 
-def highest_layers(dag: Dag) -> list[int]:
-    """The longest path from a source to every node."""
-    layers = [0] * len(dag)
-    for node, before in enumerate(dag.predecessors()):
-        layers[node] = 1 + max((layers[p] for p in before), default=-1)
-    return layers
-
-
 def short_layers(dag: Dag) -> list[int]:
     """Layers with the least total span of all edges; nodes without edges stay in the first."""
-    layers = highest_layers(dag)
+    layers = dag.layers()
     weights = [0] * len(dag)
     for source, target in dag.edges:
         weights[source] += 1

@@ -13,7 +13,7 @@ from dvae.figures.layout import Box
 from dvae.figures.picture import INK, shortened, text_width
 
 if TYPE_CHECKING:
-    from dvae.tasks import Look
+    from dvae.tasks import Look, Task
 
 FRAME = "#334155"  # where a DAG begins and ends
 FRAMES = ("input", "output", "start", "end", "<start>", "<end>")  # the last two are a model's own nodes
@@ -95,6 +95,11 @@ def style_for(look: Look, labels: Iterable[Label]) -> DagStyle:
     if look.palette == "architecture":
         return architecture_style()
     return bayesnet_style(labels) if look.shape == "circle" else generic_style(labels)
+
+
+def task_style(task: Task) -> DagStyle:
+    """How DAGs of a task look in every picture: the same type has the same colour, whichever DAGs are drawn."""
+    return style_for(task.look, task.vocabulary.labels)
 
 
 def style_of(dags: Sequence[Dag]) -> DagStyle:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,16 @@ from dvae.dag import DagSet
 from dvae.errors import FormatError, MissingError
 from dvae.evaluation import Evaluation, Predictivity
 from dvae.evaluation.prior import calibrated
-from dvae.figures import DagStyle, Panel, Series, read_series, save_dags, save_panels, style_for
+from dvae.figures import DagStyle, Panel, Series, read_series, save_dags, save_panels, task_style
 from dvae.files import read_json, write_text
 from dvae.models import VAE, load
 from dvae.reports.document import Block, Document, Figure, Heading, Items, Paragraph, Table
 from dvae.reports.html import to_html
 from dvae.reports.latent_map import latent_map
 from dvae.reports.numbers import Spread, estimate_words, local_time, share_words, time_words
-from dvae.reports.study_section import StudyFacts, search_groups, study_section, top_of
+from dvae.reports.study_section import StudyFacts, one_score, search_groups, study_section, top_of
 from dvae.reports.summary import summarize
 from dvae.studies import Study, studies_of
-from dvae.studies.values import objectives_of
 from dvae.training.loop import METRICS, TRAINING
 
 PAGE, PICTURES = "report.html", "report"
@@ -50,7 +50,17 @@ class RunFacts:
     @property
     def style(self) -> DagStyle | None:
         """How DAGs of the run's task look in every picture."""
-        return None if self.model is None else style_for(self.model.task.look, self.model.task.vocabulary.labels)
+        return None if self.model is None else task_style(self.model.task)
+
+    @cached_property
+    def searches(self) -> list[StudyFacts]:
+        """What is known of the studies for one score; all their trials are read for it."""
+        return one_score(self.studies)
+
+    @property
+    def searched(self) -> bool:
+        """Whether anything was tried in any study, for one score or several."""
+        return any(facts.trials for facts in self.searches) or any(study.trials for study in self.studies)
 
 
 def report(run: Path, known: DagSet | None = None) -> Path:
@@ -80,7 +90,7 @@ def folder_facts(run: Path) -> RunFacts:
 def run_page(facts: RunFacts) -> Document:
     """The page as a value; its pictures are written to `facts.pictures`."""
     blocks: list[Block] = [*_summary(facts), *_map(facts), *_evaluation(facts), *_predictivity(facts.predictivity)]
-    blocks += study_section(facts.studies, facts.pictures, facts.style)
+    blocks += study_section(facts.studies, facts.pictures, facts.style, facts.searches)
     if facts.model is not None:
         blocks += _samples(facts, facts.model)
     blocks += _training(facts)
@@ -95,8 +105,8 @@ def _summary(facts: RunFacts) -> list[Block]:
     if facts.model is None and not facts.training and not facts.studies:
         return []
     found = summarize(
-        facts.name, facts.pictures, model=facts.model, evaluation=facts.evaluation, studies=list(facts.studies),
-        known=facts.known, style=facts.style,
+        facts.name, facts.pictures, model=facts.model, evaluation=facts.evaluation, searches=facts.searches,
+        searched=facts.searched, known=facts.known, style=facts.style,
     )  # fmt: skip
     return [found]
 
@@ -104,8 +114,7 @@ def _summary(facts: RunFacts) -> list[Block]:
 def _map(facts: RunFacts) -> list[Block]:
     if facts.model is None or facts.known is None or facts.style is None:
         return []
-    plain = [StudyFacts.of(study) for study in facts.studies if objectives_of(study.description) is None]
-    groups = search_groups(plain)
+    groups = search_groups(facts.searches)
     top = [(trial.dag, trial.score) for trial in top_of(groups[0]) if trial.score is not None] if groups else []
     fitting = [(dag, score) for dag, score in top if facts.model.task.is_valid(dag)]
     found = latent_map(facts.model, facts.known, fitting, facts.style)

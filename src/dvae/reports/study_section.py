@@ -110,12 +110,21 @@ class SearchGroup:
         return f"{study.strategy} ({study.name})" if shared else study.strategy
 
 
-def study_section(studies: Iterable[Study], pictures: Path, style: DagStyle | None = None) -> list[Block]:
-    """One part per thing that is searched for; nothing where there are no studies."""
-    fronts = {True: [], False: []}  # type: dict[bool, list[Study]]
-    for study in studies:
-        fronts[objectives_of(study.description) is not None].append(study)
-    groups = search_groups(StudyFacts.of(study) for study in fronts[False])
+def one_score(studies: Iterable[Study]) -> list[StudyFacts]:
+    """What is known of the studies that search for one score."""
+    return [StudyFacts.of(study) for study in studies if objectives_of(study.description) is None]
+
+
+def study_section(
+    studies: Iterable[Study], pictures: Path, style: DagStyle | None = None, known: Iterable[StudyFacts] | None = None
+) -> list[Block]:
+    """One part per thing that is searched for; nothing where there are no studies.
+
+    `known` is what `one_score` says of them, where somebody has asked before: it reads all trials.
+    """
+    studies = list(studies)
+    groups = search_groups(one_score(studies) if known is None else known)
+    fronts = [study for study in studies if objectives_of(study.description) is not None]
     blocks: list[Block] = []
     for number, group in enumerate(groups, start=1):
         ending = "" if number == 1 else f"-{number}"
@@ -123,7 +132,7 @@ def study_section(studies: Iterable[Study], pictures: Path, style: DagStyle | No
         blocks += [Heading(title), search_table(group), *_failures(group)]
         if any(study.best is not None for study in group.studies):
             blocks += [_curves(group, pictures, ending), _top(group, pictures, ending, style)]
-    for number, study in enumerate(fronts[True], start=1):
+    for number, study in enumerate(fronts, start=1):
         blocks += front_section(study, pictures, f"-{number}")
     return blocks
 

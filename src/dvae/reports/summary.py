@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,8 +15,6 @@ from dvae.models import VAE
 from dvae.reports.document import Advice, Fact, Figure, Summary
 from dvae.reports.numbers import score_words
 from dvae.reports.study_section import StudyFacts
-from dvae.studies import Study
-from dvae.studies.values import objectives_of
 
 EDGE = "#7f8da1"  # seen on light and on dark
 
@@ -36,21 +34,21 @@ def summarize(
     *,
     model: VAE | None,
     evaluation: Evaluation | None,
-    studies: list[Study],
+    searches: Sequence[StudyFacts],
+    searched: bool,
     known: DagSet | None,
     style: DagStyle | None,
 ) -> Summary:
-    """The summary; `name` is the run's folder, as it stands in commands."""
-    best = best_of_all(studies, known)
+    """The summary; `name` is the run's folder, as it stands in commands; `searches` are those for one score."""
+    best = best_of_all(searches, known)
     facts = tuple(_facts(best, evaluation, model, known))[:3]
     figure = None if best is None or style is None else _figure(best, pictures, style)
-    return Summary(facts, figure, tuple(_advice(name, model, evaluation, studies)))
+    return Summary(facts, figure, tuple(_advice(name, model, evaluation, searched)))
 
 
-def best_of_all(studies: list[Study], known: DagSet | None) -> Best | None:
+def best_of_all(searches: Sequence[StudyFacts], known: DagSet | None) -> Best | None:
     """The best DAG of the first search that scored any, or of the data where it was better or nothing was searched."""
-    found = [StudyFacts.of(study) for study in studies if objectives_of(study.description) is None]
-    scored = [(one, trial) for one in found if (trial := one.best_trial) is not None]
+    scored = [(one, trial) for one in searches if (trial := one.best_trial) is not None]
     in_data = _best_known(known)
     if not scored:
         return in_data
@@ -102,14 +100,14 @@ def _figure(best: Best, pictures: Path, style: DagStyle) -> Figure:
     return Figure("Best DAG", svg, png, caption, "drawing", scene)
 
 
-def _advice(name: str, model: VAE | None, evaluation: Evaluation | None, studies: list[Study]) -> Iterator[Advice]:
+def _advice(name: str, model: VAE | None, evaluation: Evaluation | None, searched: bool) -> Iterator[Advice]:
     run = shlex.quote(name)
     if model is None:
         yield Advice("Training has not finished: go on with it.", f"dvae train --run {run} --resume")
         return
     if evaluation is None:
         yield Advice("Measure how well the model reconstructs and how valid its samples are.", f"dvae evaluate {run}")
-    if not any(study.trials for study in studies) and model.task.can_score:
+    if not searched and model.task.can_score:
         yield Advice("Search the latent space for better DAGs.", f"dvae search {run} --budget 100")
     yield Advice("Look around in the latent space.", f"dvae explore {run}")
     yield Advice("Draw new DAGs from the model.", f"dvae sample {run} -n 12 --draw samples.svg")

@@ -27,6 +27,7 @@ from typing import Any
 
 from dvae.config import load_toml
 from dvae.dag import Dag, Label
+from dvae.dag.value import joined
 from dvae.errors import ConfigError
 from dvae.registry import suggestion
 
@@ -185,17 +186,7 @@ def degrees_by_name(degrees: Iterable[tuple[Label, Range]]) -> dict[str, Range]:
 
 def pieces(dag: Dag) -> int:
     """How many pieces a DAG is in, edges taken without their direction."""
-    parent = list(range(len(dag)))
-
-    def root(node: int) -> int:
-        while parent[node] != node:
-            parent[node] = parent[parent[node]]
-            node = parent[node]
-        return node
-
-    for source, target in dag.edges:
-        parent[root(source)] = root(target)
-    return len({root(node) for node in range(len(dag))})
+    return len(set(joined(len(dag), dag.edges)))
 
 
 def _ends(

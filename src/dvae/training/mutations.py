@@ -2,8 +2,8 @@
 
 Half of the mutated graphs have some types replaced, half have one edge added or removed; where nodes have columns, some
 values are exchanged between nodes of one type. What hangs loose afterwards is tied to the start and the end, as tasks
-do. Of circuits that training has not seen, a model that was trained on 3,000
-others gives back 68% without mutations and 92% with them (docs/results/defaults.md).
+do. Of circuits that training has not seen, a model that was trained on 3,000 others gives back 68% without mutations
+and 92% with them (docs/results/defaults.md).
 """
 
 from __future__ import annotations

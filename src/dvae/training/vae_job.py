@@ -58,11 +58,10 @@ class VaeJob(Job):
         check_fits(vae, self.data, self.budget)
         self.epochs, self.batch_size = config.epochs, config.batch_size
         self.steps = -(-len(data) // self.batch_size)
-        self.classed = False
         self.writes = fabric.global_rank == 0
         self.captured = device.type == "cuda" and fabric.world_size == 1 and vae.static_shapes
-        if self.captured and vae.any_width and data.max_nodes > SIZES[0]:
-            self.classed = True
+        self.classed = self.captured and vae.any_width and data.max_nodes > SIZES[0]
+        if self.classed:
             self.steps = sum(
                 -(-len(some) // self.batch_size) for _, some in size_classes(data.num_nodes, data.max_nodes)
             )

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from dvae.models.decoders.dvae import DvaeDecoder
 
 
-LEAST_GAP = 4  # sources for each edge; where edges are denser, every source is decided alone
-LEAST_WINDOW = 8  # sources that are scored at once
+MIN_GAP = 4  # sources for each edge; where edges are denser, every source is decided alone
+MIN_WINDOW = 8  # sources that are scored at once
 ONE_BY_ONE = 16  # nodes; for the edges into later ones all sources are scored at once
 BLOCK = {"cpu": 1 << 19, "cuda": 1 << 28}  # numbers that are scored at once
 
@@ -92,7 +92,7 @@ class DvaeSampler(Sampler[DvaeRows]):
         rows.incoming = rows.graph_state.new_zeros(rows.count, self.decoder.width)
         rows.state = self.untouched_states[types]
         rows.target = self.untouched_targets[types]
-        if self.rules is None and not rows.shared and position >= ONE_BY_ONE and self.gap >= LEAST_GAP:
+        if self.rules is None and not rows.shared and position >= ONE_BY_ONE and self.gap >= MIN_GAP:
             self._write_in_rounds(position)
         else:
             self._write_one_by_one(position)
@@ -107,7 +107,7 @@ class DvaeSampler(Sampler[DvaeRows]):
         draws = None if self.sampling.greedy else self._draws(position)
         asking = rows.growing.nonzero().squeeze(1)
         ends = torch.full_like(asking, position)  # sources from here on are decided
-        window = min(position, LEAST_WINDOW + 4 * self.gap)
+        window = min(position, MIN_WINDOW + 4 * self.gap)
         size = max(1, BLOCK.get(asking.device.type, BLOCK["cuda"]) // (window * rows.target.shape[1]))
         while len(asking):
             parts = zip(asking.split(size), ends.split(size), strict=True)

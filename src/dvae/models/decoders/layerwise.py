@@ -49,7 +49,7 @@ from dvae.models.transformer import plain_linear
 from dvae.tasks.vocabulary import END_INDEX, END_LABEL, START_INDEX, START_LABEL
 
 READ_RANK = 32  # numbers that a node reads of z
-MOST_SHOWN = 32  # nodes and layers that are left, up to which each number has a vector of its own
+MAX_SHOWN = 32  # nodes and layers that are left, up to which each number has a vector of its own
 COUNTED = 8  # predecessors chosen so far, likewise
 RUNS = 4  # of graphs of like size, into which a call of `sample` may be divided
 
@@ -81,8 +81,8 @@ class LayerwiseDecoder(nn.Module):
         self.read_maps = nn.Parameter(uniform(max_nodes, latent, READ_RANK, bound=1 / math.sqrt(latent)))
         self.read_places = nn.Parameter(uniform(max_nodes, READ_RANK, bound=1))
         self.read = plain_linear(READ_RANK, width)
-        self.nodes_left = nn.Parameter(0.1 * torch.randn(MOST_SHOWN + 1, width))
-        self.layers_left = nn.Parameter(0.1 * torch.randn(MOST_SHOWN + 1, width))
+        self.nodes_left = nn.Parameter(0.1 * torch.randn(MAX_SHOWN + 1, width))
+        self.layers_left = nn.Parameter(0.1 * torch.randn(MAX_SHOWN + 1, width))
         self.shares_left = plain_linear(3, width)
         self.layers = nn.ModuleList(RelationBlock(width, RELATIONS) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
@@ -159,8 +159,8 @@ class LayerwiseDecoder(nn.Module):
         nodes_left = nodes_left.clamp(min=0)
         layers_left = torch.minimum(layers_left.clamp(min=0), nodes_left)
         kinds = rows_of(self.features.linear(self.type_weight, None), types)
-        ahead = rows_of(self.nodes_left, nodes_left.clamp(max=MOST_SHOWN))
-        ahead = ahead + rows_of(self.layers_left, layers_left.clamp(max=MOST_SHOWN))
+        ahead = rows_of(self.nodes_left, nodes_left.clamp(max=MAX_SHOWN))
+        ahead = ahead + rows_of(self.layers_left, layers_left.clamp(max=MAX_SHOWN))
         numbers = [nodes_left / self.max_nodes, layers_left / self.max_nodes, layers_left / nodes_left.clamp(min=1)]
         tokens: Tensor = kinds + ahead + self.shares_left(torch.stack(numbers, -1).to(ahead.dtype))
         return tokens
