@@ -102,8 +102,8 @@ def test_edges_in_rounds_are_those_of_single_decisions(
     decoded = []
     for one_by_one, gap in ((NEVER, 1), (1, 0), (1, 4)):
         monkeypatch.setattr(dvae_sampler, "ONE_BY_ONE", one_by_one)
-        monkeypatch.setattr(dvae_sampler, "LEAST_GAP", gap)
-        monkeypatch.setattr(dvae_sampler, "LEAST_WINDOW", 2)
+        monkeypatch.setattr(dvae_sampler, "MIN_GAP", gap)
+        monkeypatch.setattr(dvae_sampler, "MIN_WINDOW", 2)
         decoded.append(vae.decode_batch(latents, **how))
     assert decoded[0].adjacency.any(1).sum() > 30
     for other in decoded[1:]:

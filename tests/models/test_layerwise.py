@@ -7,16 +7,20 @@ import random
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 import dvae
 from contracts.model_examples import OWN_DAGS, TWO_ORDERS
 from dvae import Dag
 from dvae.dag import DagBatch
-from dvae.models import VAE, build
+from dvae.models import VAE, build, decoders, encoders
+from dvae.models import layerwise as layerwise_parts
 from dvae.models.decoders.layerwise import LayerwiseDecoder
+from dvae.models.decoders.padded_plan import room_for_edges
 from dvae.models.layer_order import layer_ordered
-from dvae.models.layerwise import by_size
+from dvae.models.layerwise import by_size, layer_starts, scattered_sums
 from dvae.tasks import GenericTask
+from dvae.training.memory import most_edges
 from models.layerwise_oracle import slow_nll
 
 FEEDS_END_AND_MORE = Dag(("in", "a", "b", "out"), ((0, 1), (1, 2), (1, 3), (2, 3)))
@@ -175,3 +179,56 @@ def test_graphs_of_like_size_are_computed_together() -> None:
     assert torch.equal(torch.cat([index for index, _ in groups]).sort().values, torch.arange(6))
     assert [part.num_nodes.tolist() for _, part in groups] == [[152, 142, 92], [14, 10, 5]]
     assert [part.max_nodes for _, part in groups] == [152, 14]
+
+
+def all_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a GPU."""
+    monkeypatch.setattr(layerwise_parts, "counted_sums", scattered_sums)
+    for module in (encoders.layerwise, decoders.layerwise):
+        monkeypatch.setattr(module, "by_size", lambda batch: [(torch.arange(len(batch)), batch)])
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_likelihood_and_its_gradients_do_not_depend_on_the_room_there_is(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dags = (*EXAMPLES[name], *(random_dag(nodes, seed=3) for nodes in (9, 30) if name == "virtual ends"))
+    vae = model(dags)
+    batch = vae.prepare(vae.task.batch(dags))
+
+    def step() -> tuple[torch.Tensor, list[torch.Tensor]]:
+        vae.zero_grad()
+        losses = vae(batch, torch.zeros(len(batch), 3, dtype=torch.float64))
+        (losses.nll + losses.kl).sum().backward()
+        return losses.nll.detach(), [weight.grad for weight in vae.parameters() if weight.grad is not None]
+
+    expected, gradients = step()
+    all_together(monkeypatch)
+    with room_for_edges(most_edges(batch) + 4):
+        found, others = step()
+    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(others, gradients, rtol=1e-8, atol=1e-9)
+
+
+def test_no_shape_of_a_training_step_on_a_gpu_depends_on_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that it can be captured as a CUDA graph: tensors without data refuse whatever would look at values."""
+    all_together(monkeypatch)
+    with FakeTensorMode(allow_non_fake_inputs=True), room_for_edges(9):
+        vae = build("layerwise", GenericTask.infer("own", OWN_DAGS), hidden=6, latent=3, token_width=8)
+        assert vae.static_shapes
+        types = torch.zeros(4, 5, dtype=torch.int64)
+        batch = DagBatch(types, torch.zeros(4, 5, 5, dtype=torch.bool), types[:, 0])
+        losses = vae(batch, torch.zeros(4, 3))
+        (losses.nll + losses.kl).sum().backward()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_layers_begin_where_a_walk_over_the_nodes_says(seed: int) -> None:
+    chance = torch.Generator().manual_seed(seed)
+    nodes = 1 + int(torch.randint(40, (), generator=chance))
+    newest = (torch.rand(7, nodes, generator=chance) ** 0.3 * torch.arange(nodes)).long() - 1
+    starts = torch.zeros_like(newest)
+    for place in range(1, nodes):
+        opens = newest[:, place] >= starts[:, place - 1]
+        starts[:, place] = torch.where(opens, place, starts[:, place - 1])
+    assert torch.equal(layer_starts(newest), starts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from contracts.column_examples import COLUMNED_DAGS, columned_task
 from dvae.dag import DagBatch, random_dags
 from dvae.errors import DagError
 from dvae.models import VAE, build
@@ -95,6 +96,29 @@ def test_a_class_must_hold_its_graphs() -> None:
     assert graphs().select(slice(1, 2)).cut(8).max_nodes == 8
 
 
+@pytest.mark.parametrize("head", [None, "one-to-one"])
+def test_columns_are_cut_with_their_graphs(head: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SIZES", (5,))
+    task = columned_task()
+    vae = build("layerwise", task, hidden=6, latent=3, seed=0, noise_scale=0.0, token_width=8, head=head)
+    data = vae.prepare(task.batch(COLUMNED_DAGS))
+    if vae.feature_head is not None:
+        vae.feature_head.fit(data)
+    assert vae.any_width
+    with torch.no_grad():
+        expected = vae(data, torch.zeros(len(data), 3))
+    epoch = classed(vae, data)
+    assert len(epoch.epochs) == 2
+    epoch.begin(torch.arange(len(data)))
+    for number in range(epoch.steps):
+        epoch.step(number)
+    nll, kl, heads = epoch.sums()
+    assert nll == pytest.approx(float(expected.nll.sum()), rel=1e-5)
+    assert kl == pytest.approx(float(expected.kl.sum()), rel=1e-5)
+    assert heads == pytest.approx(0.0 if expected.heads is None else float(expected.heads.sum()), rel=1e-5)
+
+
 def test_which_models_may_be_padded_less() -> None:
     assert model().any_width
+    assert build("layerwise", TASK, hidden=6, latent=3).any_width
     assert not build("svae", TASK, hidden=6, latent=3).any_width

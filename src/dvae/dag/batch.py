@@ -102,11 +102,12 @@ class DagBatch:
         return DagBatch(types, adjacency, self.num_nodes, columns, self.properties)
 
     def cut(self, max_nodes: int) -> DagBatch:
-        """The same graphs with room for `max_nodes` nodes only, which they must have; without columns."""
-        if self.columns is not None or (len(self) and int(self.num_nodes.max()) > max_nodes):
-            raise DagError(f"graphs with columns, or with more than {max_nodes} nodes, cannot be cut to so many")
+        """The same graphs with room for `max_nodes` nodes only, which they must have."""
+        if len(self) and int(self.num_nodes.max()) > max_nodes:
+            raise DagError(f"graphs with more than {max_nodes} nodes cannot be cut to so many")
         types, adjacency = self.types[:, :max_nodes], self.adjacency[:, :max_nodes, :max_nodes]
-        return DagBatch(types.contiguous(), adjacency.contiguous(), self.num_nodes, None, self.properties)
+        columns = None if self.columns is None else self.columns.cut(max_nodes)
+        return DagBatch(types.contiguous(), adjacency.contiguous(), self.num_nodes, columns, self.properties)
 
     def moved(self, order: Tensor) -> DagBatch:
         """The same graphs with their nodes in another order: `order` says which node comes at each place."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import torch
 from torch import Tensor
@@ -97,6 +97,11 @@ class ColumnTensors:
         return ColumnTensors(
             codes, numbers, self.sources, self.targets, self.edge_there, self.edge_codes, self.edge_numbers
         )
+
+    def cut(self, max_nodes: int) -> ColumnTensors:
+        """The same columns with room for `max_nodes` nodes."""
+        codes, numbers = (values[:, :max_nodes].contiguous() for values in (self.node_codes, self.node_numbers))
+        return replace(self, node_codes=codes, node_numbers=numbers)
 
     def moved(self, order: Tensor) -> ColumnTensors:
         """With the nodes in another order: `order` says which node comes at each place."""  # batch node

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -25,7 +24,8 @@ HEADS = 4
 FEED_FORWARD = 2  # times the width
 DEFAULT_LAYERS, DEFAULT_WIDTH = 2, 128
 NODE_COST, GROUP_COST = 64, 30_000  # of a node and of a group of graphs, in pairs of nodes; measured on a CPU
-DISTANCES = 8  # classes of how many layers lie between two nodes
+CLASS_STARTS = (1, 2, 3, 4, 6, 9, 17)  # the fewest layers between two nodes of each class after the first
+DISTANCES = len(CLASS_STARTS) + 1
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,14 @@ class LayerwiseSettings(LayersSettings):
 
 
 def by_size(batch: DagBatch) -> Iterator[tuple[Tensor, DagBatch]]:
-    """Graphs of like size, and which they are: without the padding that the largest graph of a batch asks for."""
+    """Graphs of like size, and which they are: without the padding that the largest graph of a batch asks for.
+
+    On a GPU all graphs stay together, as they come: many small groups would take longer than the padding, and asking
+    for sizes stops a recorded step. Graphs of like size come together there by size classes.
+    """
+    if batch.device.type == "cuda":
+        yield torch.arange(len(batch), device=batch.device), batch
+        return
     sizes, order = batch.num_nodes.sort(descending=True)
     for start, end in _groups(sizes.tolist()):
         index, nodes = order[start:end], int(sizes[start])
@@ -84,12 +91,22 @@ def newest_predecessors(adjacency: Tensor) -> Tensor:
 
 
 def layer_starts(newest: Tensor) -> Tensor:
-    """The first node of each node's layer: a layer is opened by a node with a predecessor in the layer before."""
-    known = newest.cpu().numpy()
-    starts = np.zeros_like(known)
-    for place in range(1, known.shape[1]):  # by numpy, which is ten times as fast on one short column
-        starts[:, place] = np.where(known[:, place] >= starts[:, place - 1], place, starts[:, place - 1])
-    return torch.from_numpy(starts).to(newest.device)  # batch node
+    """The first node of each node's layer: a layer is opened by a node with a predecessor in the layer before.
+
+    After a layer that begins at s, the next one begins at the first p > s whose newest predecessor is not before s.
+    Which nodes are reached from node 0 in this way is found in steps of 1, 2, 4, .. layers.
+    """
+    nodes = newest.shape[1]
+    place = torch.arange(nodes, device=newest.device)
+    opens_next = (newest[:, None, :] >= place[:, None]) & (place > place[:, None])  # batch start node
+    following = torch.where(opens_next.any(2), opens_next.to(torch.uint8).argmax(2), nodes)
+    jump = functional.pad(following, (0, 1), value=nodes)  # the place after the last leads nowhere
+    reached = torch.zeros_like(jump)
+    reached[:, 0] = 1
+    for _ in range(max(1, nodes - 1).bit_length()):
+        reached = (reached + torch.zeros_like(reached).scatter_add_(1, jump, reached)).clamp(max=1)
+        jump = jump.gather(1, jump)
+    return (reached[:, :-1] * place).cummax(1).values  # batch node
 
 
 def layer_numbers(starts: Tensor) -> Tensor:
@@ -101,12 +118,26 @@ def layer_numbers(starts: Tensor) -> Tensor:
 
 def distance_class(layers: Tensor) -> Tensor:
     """Few classes of a number of layers, from 0 to `DISTANCES` - 1: 0, 1, 2, 3, 4-5, 6-8, 9-16, more."""
-    classes = torch.tensor([0, 1, 2, 3, 4, 4, 5, 5, 5, *[6] * 8, 7], device=layers.device)
-    return classes[layers.clamp(max=len(classes) - 1)]
+    counts = torch.arange(CLASS_STARTS[-1] + 1, device=layers.device)
+    classes = torch.stack([counts >= first for first in CLASS_STARTS]).sum(0)
+    return classes[layers.clamp(max=CLASS_STARTS[-1])]
+
+
+def counted_sums(index: Tensor, values: Tensor, rows: int) -> Tensor:
+    """The values of each row of a small table added up: one count per column, not a sort of all rows."""  # row column
+    flat, columns = index.flatten(), values.flatten(0, -2).unbind(1)
+    return torch.stack([flat.bincount(column, rows) for column in columns], 1).to(values.dtype)
+
+
+def scattered_sums(index: Tensor, values: Tensor, rows: int) -> Tensor:
+    """As `counted_sums`, for a GPU: added up within each line of the index first, where few threads meet."""
+    lines, apart = index.flatten(0, -2), values.flatten(0, -3)  # line place, line place column
+    sums = values.new_zeros(len(lines), rows, values.shape[-1])
+    return sums.scatter_add_(1, lines[..., None].expand_as(apart), apart).sum(0)
 
 
 class _Looked(torch.autograd.Function):
-    """Rows of a small table, looked up very often: the gradient is one count per column, not a sort of all rows."""
+    """Rows of a small table, looked up very often."""
 
     @staticmethod
     def forward(ctx: Any, table: Tensor, index: Tensor) -> Tensor:
@@ -117,8 +148,8 @@ class _Looked(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (index,) = ctx.saved_tensors
-        flat, columns = index.flatten(), grad.flatten(0, -2).unbind(1)
-        return torch.stack([flat.bincount(column, ctx.rows) for column in columns], 1).to(grad.dtype), None
+        sums = scattered_sums if grad.device.type == "cuda" else counted_sums
+        return sums(index, grad, ctx.rows), None
 
 
 class RelationBlock(nn.Module):

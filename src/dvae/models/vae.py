@@ -116,8 +116,9 @@ class VAE(nn.Module):
     @property
     def any_width(self) -> bool:
         """Whether graphs may be padded to fewer nodes than the task's largest has."""
-        parts = (self.encoder, self.decoder)
-        return self.columns is None and self.feature_head is None and all(getattr(p, "any_width", False) for p in parts)
+        if self.feature_head is not None and self.task.features_are_bits:  # which are those of places
+            return False
+        return all(getattr(part, "any_width", False) for part in (self.encoder, self.decoder))
 
     def bytes_per_graph(self, nodes: int, edges: int) -> int:
         """About how much memory a training step takes for each graph of this size, padding included."""

@@ -16,7 +16,8 @@ from torch import Tensor
 from dvae.dag import DagBatch
 from dvae.training.steps import Epoch, Sums
 
-SIZES = (64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
+SIZES = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
+CLASSED_ABOVE = 64  # nodes; smaller graphs are padded to the largest of all, and one step is recorded
 
 MakeEpoch = Callable[[DagBatch, Tensor], Epoch]  # of some graphs, and which of the data they are
 

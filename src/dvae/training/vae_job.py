@@ -20,7 +20,7 @@ from dvae.training.config import TrainingConfig
 from dvae.training.job import Clock, Ended, Job, Place, Row
 from dvae.training.memory import Budget, check_fits
 from dvae.training.resumable import best_row
-from dvae.training.size_classes import SIZES, ClassedEpoch, size_classes
+from dvae.training.size_classes import CLASSED_ABOVE, ClassedEpoch, size_classes
 from dvae.training.steps import CapturedEpoch, Changes, Epoch, PlainEpoch, Sums
 from dvae.training.tracking import Trackers
 from dvae.training.validation import COLUMN, ValidationLosses, save_best, validation_losses
@@ -60,7 +60,7 @@ class VaeJob(Job):
         self.steps = -(-len(data) // self.batch_size)
         self.writes = fabric.global_rank == 0
         self.captured = device.type == "cuda" and fabric.world_size == 1 and vae.static_shapes
-        self.classed = self.captured and vae.any_width and data.max_nodes > SIZES[0]
+        self.classed = self.captured and vae.any_width and data.max_nodes > CLASSED_ABOVE
         if self.classed:
             self.steps = sum(
                 -(-len(some) // self.batch_size) for _, some in size_classes(data.num_nodes, data.max_nodes)

@@ -63,7 +63,8 @@ class LayerwiseDecoder(nn.Module):
     """Layer by layer: first how many nodes and layers, then node by node a type and pointers to its predecessors."""
 
     Settings = LayerwiseDecoderSettings
-    static_shapes = False
+    static_shapes = True
+    any_width = True
     reference = "this project; layers as in Li et al., ICLR 2025"
 
     def __init__(
@@ -181,9 +182,8 @@ class LayerwiseDecoder(nn.Module):
         """For the type of the next node; never start or end."""  # ... type
         inner = torch.relu(self.type_first(states) + rows_of(self.type_open, opens.long()))
         scores: Tensor = self.type_second(inner)
-        ends = torch.zeros(self.num_types, dtype=torch.bool, device=scores.device)
-        ends[[START_INDEX, END_INDEX]] = True
-        return scores.masked_fill(ends, -torch.inf)
+        kind = torch.arange(self.num_types, device=scores.device)
+        return scores.masked_fill((kind == START_INDEX) | (kind == END_INDEX), -torch.inf)
 
     def edge_bases(self, states: Tensor, opens: Tensor, types: Tensor) -> Tensor:
         """What is known of the next node before its edges."""  # ... edge_width

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from dvae.dag import DagBatch
+from dvae.models.decoders.padded_plan import known_room
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,8 @@ class EdgeRows:
     @classmethod
     def of(cls, batch: DagBatch, adjacency: Tensor, starts: Tensor, *, end_chooses: bool) -> EdgeRows:
         """The rows of nodes between start and end; those of the end node where it chooses edges from used nodes."""
-        graphs, nodes = batch.types.shape
-        place = torch.arange(nodes, device=batch.device)
+        nodes, device, known = batch.max_nodes, batch.device, known_room()
+        place = torch.arange(nodes, device=device)
         last = batch.num_nodes[:, None] - 1
         targets = (place >= 1) & (place <= last if end_chooses else place < last)
         ends = place == last
@@ -39,61 +40,36 @@ class EdgeRows:
         free = adjacency & targets[:, None, :] & (used[:, :, None] | ~ends[:, None, :])
         number = free.sum(1)  # batch target
         repeats = torch.where(targets, number + 1, 0)
-        graph, target, count = _listed(repeats)
-        row = torch.arange(len(graph), device=batch.device) - _before(graph, graphs)[graph]
-        backwards = free.mT.flip(2).nonzero()  # by graph, target and falling source
-        sources = nodes - 1 - backwards[:, 2]
-        first = number.flatten().cumsum(0) - number.flatten()  # of each target, among the sources
-        at = first[graph * nodes + target] + count
-        points = count < number[graph, target]
-        source = torch.where(points, _at(sources, at), 0)
-        newest = torch.where(count > 0, _at(sources, at - 1), nodes)  # chosen last
-        is_end = ends[graph, target]
-        opens = starts[graph, target] == target
-        start = starts[graph, target - 1]
+        until = repeats.cumsum(1)
+        width = int(until[:, -1].amax()) if known is None else known + nodes
+        row = torch.arange(width, device=device).expand(len(batch), -1)
+        there = row < until[:, -1:]
+        target = torch.where(there, torch.searchsorted(until, row.contiguous(), right=True), 1)
+        count = torch.where(there, row - (until - repeats).gather(1, target), 0)
+        points = there & (count < number.gather(1, target))
+        sources = _sources(free, width)
+        at = (number.cumsum(1) - number).gather(1, target) + count
+        source = torch.where(points, sources.gather(1, at), 0)
+        newest = torch.where(count > 0, sources.gather(1, at - (count > 0).long()), nodes)  # chosen last
+        is_end = ends.gather(1, target)
+        opens = starts.gather(1, target) == target
+        start = starts.gather(1, target - 1)
         begins = (count == 0) & ~is_end
         low = torch.where(begins & opens, start, 0)
         high = torch.where(begins & ~opens, start, torch.minimum(newest, target))
-        candidates = (place >= low[:, None]) & (place < high[:, None]) & (used[graph] | ~is_end[:, None])
-        asks = torch.where(is_end, candidates.any(1), (count > 0) & (newest > 0))
-        chosen = free.mT[graph, target] & (place >= newest[:, None])
-
-        width = int(repeats.sum(1).amax())
-
-        def padded(values: Tensor, filler: int) -> Tensor:
-            made = values.new_full((graphs, width, *values.shape[1:]), filler)
-            made[graph, row] = values
-            return made
-
-        return cls(
-            padded(target, 1),
-            padded(count, 0),
-            padded(source, 0),
-            padded(asks, 0),
-            padded(points, 0),
-            padded(points, 0),
-            padded(chosen, 0),
-            padded(candidates | ~points[:, None], 1),
-        )
+        usable = used[:, None, :] | ~is_end[..., None]
+        candidates = (place >= low[..., None]) & (place < high[..., None]) & usable
+        asks = there & torch.where(is_end, candidates.any(2), (count > 0) & (newest > 0))
+        into = free.mT.gather(1, target[..., None].expand(-1, -1, nodes))
+        chosen = into & (place >= newest[..., None])
+        return cls(target, count, source, asks, points, points, chosen, candidates | ~points[..., None])
 
 
-def _listed(repeats: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Every (graph, node) as often as `repeats` says, with the numbers 0, 1, .. of its repeats."""
-    graphs, nodes = repeats.shape
-    flat = repeats.flatten()
-    cell = torch.arange(graphs * nodes, device=repeats.device).repeat_interleave(flat)
-    number = torch.arange(len(cell), device=repeats.device) - (flat.cumsum(0) - flat)[cell]
-    return cell // nodes, cell % nodes, number
-
-
-def _before(graph: Tensor, graphs: int) -> Tensor:
-    """How many rows come before those of each graph."""
-    counts = torch.bincount(graph, minlength=graphs)
-    return counts.cumsum(0) - counts
-
-
-def _at(values: Tensor, index: Tensor) -> Tensor:
-    """The values at `index`, anything where there are none."""
-    if not len(values):
-        return torch.zeros_like(index)
-    return values[index.clamp(0, len(values) - 1)]
+def _sources(free: Tensor, width: int) -> Tensor:
+    """The sources of all edges of a graph, by target and, for each, the last one first."""  # batch row
+    nodes = free.shape[1]
+    backwards = free.mT.flip(2).flatten(1)
+    slot = torch.where(backwards, backwards.cumsum(1) - 1, width)
+    source = nodes - 1 - torch.arange(nodes, device=free.device).repeat(nodes)
+    found = torch.zeros(len(free), width + 1, dtype=torch.int64, device=free.device)
+    return found.scatter_(1, slot, source.expand_as(slot))

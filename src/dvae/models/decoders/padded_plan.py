@@ -30,6 +30,11 @@ def room_for_edges(most: int | None) -> Iterator[None]:
         _ROOM.reset(token)
 
 
+def known_room() -> int | None:
+    """How many edges a graph has at most, where somebody has said so."""
+    return _ROOM.get()
+
+
 @dataclass(frozen=True)
 class PaddedPlan:
     """Decisions are pairs (source j, target i), j < i. States are numbered: types, then slots."""
@@ -43,7 +48,7 @@ class PaddedPlan:
 
     @classmethod
     def of(cls, batch: DagBatch, num_types: int) -> PaddedPlan:
-        nodes, device, known = batch.max_nodes, batch.device, _ROOM.get()
+        nodes, device, known = batch.max_nodes, batch.device, known_room()
         into = batch.adjacency.mT  # batch target source
         room = max(1, int(into.flatten(1).sum(1).max()) if known is None else known)
         position, slots = torch.arange(nodes, device=device), torch.arange(room, device=device)

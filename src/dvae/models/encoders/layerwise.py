@@ -45,7 +45,8 @@ class LayerwiseEncoder(nn.Module):
 
     Settings = LayerwiseSettings
     order_free = True
-    static_shapes = False
+    static_shapes = True
+    any_width = True
     reference = "this project; layers as in Li et al., ICLR 2025"
 
     def __init__(
