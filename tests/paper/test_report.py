@@ -8,15 +8,17 @@ import shutil
 import tarfile
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dvae.errors import MissingError
 from dvae.evaluation import Estimate
 from dvae.files import read_json
-from dvae.paper import Preset, StageStore, stages_of, write_report
+from dvae.paper import Preset, StageStore, preset, stages_of, write_report
 from dvae.paper.report import numbers, read_plan
 from dvae.paper.results import Results
+from dvae.paper.sources import Source
 from dvae.paper.tables import NOT_RUN, search_table, smoothness_table, table1, table2, table3
 from dvae.reports.document import Document, Heading, Items, Paragraph, Table
 from dvae.reports.html import to_html
@@ -125,6 +127,17 @@ def test_a_folder_without_a_reproduction_is_refused(tmp_path: Path) -> None:
         write_report(tmp_path)
 
 
+def by_key(written: Any) -> dict[str, Any]:
+    return {stage["key"]: stage for stage in written["stages"].values()}
+
+
+def test_every_stage_has_a_title_of_its_own() -> None:
+    """Results are written by title: of two stages with one title, one was lost."""
+    settings = preset("paper", Source("enas6"), Source("asia"), seeds=3)
+    titles = [stage.title for stage in stages_of("all", settings)]
+    assert len(set(titles)) == len(titles)
+
+
 def test_a_reproduction_of_version_0_1_0_is_read(tmp_path: Path) -> None:
     """Its stages are found by their keys, and every result is read as a value."""
     with tarfile.open(Path(__file__).parents[1] / "fixtures" / "reproduction-0.1.0.tar.gz") as archive:
@@ -134,7 +147,9 @@ def test_a_reproduction_of_version_0_1_0_is_read(tmp_path: Path) -> None:
     stages = stages_of("all", settings)
     assert len(stages) == 41
     assert all(store.result(stage) is not None for stage in stages)
-    assert numbers(store, settings) == before
+    found = numbers(store, settings)
+    assert {name: found[name] for name in found if name != "stages"} == {n: before[n] for n in before if n != "stages"}
+    assert by_key(found) == by_key(before)  # titles name the fit by now
     results = Results(store, settings)
     (measured,) = results.evaluations("enas", settings.enas.recipe("dvae"))
     assert measured.greedy.closeness is None

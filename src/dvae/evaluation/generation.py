@@ -177,7 +177,7 @@ def judge_generation(
     fits = {
         title: fit_surrogate(
             inputs, dags[: len(train.dags)], train.tensor, dags[len(train.dags) :], validation.tensor,
-            settings=settings, seed=seed, title=title, progress=progress,
+            settings=settings, seed=seed, title=title, device=vae.device, progress=progress,
         )
         for title, dags in (("surrogate, generated", made), ("surrogate, real", real))
     }  # fmt: skip

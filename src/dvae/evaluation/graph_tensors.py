@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import torch
 from torch import Tensor
@@ -29,6 +29,11 @@ class FlatGraphs:
     def __len__(self) -> int:
         return len(self.sizes)
 
+    def to(self, device: torch.device | str) -> FlatGraphs:
+        """The same on another device."""
+        tensors = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "typical_size"}
+        return replace(self, **{name: tensor.to(device) for name, tensor in tensors.items()})
+
     def select(self, graphs: Tensor) -> FlatGraphs:
         """Some of the graphs."""
         nodes, owner = _ragged(self.sizes, graphs)
@@ -51,10 +56,11 @@ class FlatGraphs:
 def _ragged(sizes: Tensor, graphs: Tensor) -> tuple[Tensor, Tensor]:
     """Where the items of some graphs are, and which of these graphs each belongs to."""
     chosen = sizes[graphs]
-    owner = torch.arange(len(graphs)).repeat_interleave(chosen)
+    device = sizes.device
+    owner = torch.arange(len(graphs), device=device).repeat_interleave(chosen)
     before = chosen.cumsum(0) - chosen
     first = (sizes.cumsum(0) - sizes)[graphs]
-    return torch.arange(int(chosen.sum())) - before[owner] + first[owner], owner
+    return torch.arange(len(owner), device=device) - before[owner] + first[owner], owner
 
 
 @dataclass(frozen=True)

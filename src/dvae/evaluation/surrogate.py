@@ -111,10 +111,11 @@ class Surrogate:
     @torch.no_grad()
     def predict(self, dags: Sequence[Dag], batch_size: int = 1024) -> Tensor:
         """The property of each DAG."""  # dag, float64
-        graphs = self.inputs.flat(dags)
-        order = torch.arange(len(graphs))
+        device = self.network.second.weight.device
+        graphs = self.inputs.flat(dags).to(device)
+        order = torch.arange(len(graphs), device=device)
         parts = [self.network(graphs.select(some)) for some in order.split(batch_size)]
-        return torch.cat(parts).double() * self.scale + self.centre
+        return torch.cat(parts).double().cpu() * self.scale + self.centre
 
 
 def fit_surrogate(
@@ -127,30 +128,31 @@ def fit_surrogate(
     settings: SurrogateSettings | None = None,
     seed: int = 0,
     title: str = "surrogate",
+    device: torch.device | str = "cpu",
     progress: bool | None = None,
 ) -> Surrogate:
     """A regressor trained on `train`, as it did best on `validation`."""
     settings = settings or SurrogateSettings()
     check(len(train) >= 2, f"a surrogate needs at least 2 DAGs to train on, not {len(train)}")
     check(len(validation) >= 2, f"a surrogate needs at least 2 DAGs to choose its weights by, not {len(validation)}")
-    graphs, unseen = inputs.flat(train), inputs.flat(validation)
+    graphs, unseen = inputs.flat(train).to(device), inputs.flat(validation).to(device)
     centre, scale = float(values.mean()), float(values.std()) or 1.0
-    wanted = ((values - centre) / scale).float()
+    wanted = ((values - centre) / scale).float().to(device)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = BothWays(inputs, settings)
+        network = BothWays(inputs, settings).to(device)
     optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
     generator = torch.Generator().manual_seed(seed)
     best, kept, best_epoch, epoch = -2.0, copy.deepcopy(network.state_dict()), 0, 0
     with progress_bar(title, settings.epochs, "epochs", progress) as bar:
         for epoch in range(1, settings.epochs + 1):
-            for some in torch.randperm(len(graphs), generator=generator).split(settings.batch_size):
+            for some in torch.randperm(len(graphs), generator=generator).to(device).split(settings.batch_size):
                 loss = functional.smooth_l1_loss(network(graphs.select(some)), wanted[some])
                 optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()
             with torch.no_grad():
-                reached = pearson(network(unseen).double(), validation_values)
+                reached = pearson(network(unseen).double().cpu(), validation_values)
             bar.update(1, pearson=reached)
             if reached > best:
                 best, kept, best_epoch = reached, copy.deepcopy(network.state_dict()), epoch

@@ -21,6 +21,7 @@ from dvae.paper.stage_store import StageStore
 from dvae.paper.training import Train
 
 Fit = Literal["paper", "converged"]
+FIT_TITLES: dict[Fit, str] = {"paper": "the paper's 100 epochs", "converged": "until converged"}
 T = TypeVar("T")
 
 
@@ -117,6 +118,10 @@ class Predict(OfModel[Predictivity]):
     seed: int = 0
 
     @property
+    def title(self) -> str:
+        return f"{super().title}, sparse GP trained {FIT_TITLES[self.fit]}"
+
+    @property
     def slug(self) -> str:
         return f"{self.train.slug}-{self.fit}"
 
@@ -151,7 +156,7 @@ class Baselines(Stage[Predictivity]):
 
     @property
     def title(self) -> str:
-        return f"{self.source.label}: scores from one-hot features"
+        return f"{self.source.label}: scores from one-hot features, sparse GP trained {FIT_TITLES[self.fit]}"
 
     @property
     def slug(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dvae.evaluation import Predictivity, PredictivityRow, published
 from dvae.evaluation.predictivity import FOREST, LATENT, SPARSE_GP
-from dvae.paper.measurements import Baselines, Smooth
+from dvae.paper.measurements import FIT_TITLES, Baselines, Smooth
 from dvae.paper.plan import ABLATIONS, RANDOM_MODEL
 from dvae.paper.results import SPACE_TITLES, SPACES, Results, Space
 from dvae.paper.searches import STRATEGY_TITLES
@@ -14,7 +14,6 @@ from dvae.paper.training import TITLES, ModelRecipe
 from dvae.reports.document import Table
 from dvae.reports.numbers import MISSING, Spread, estimate_words, number_words, share_words, time_words
 
-FIT_TITLES = {"paper": "the paper's 100 epochs", "converged": "until converged"}
 NOT_RUN = "not run yet"
 
 

@@ -22,6 +22,7 @@ TITLES = {
     "dvae": "D-VAE",
     "dvae-original": "D-VAE, original noise",
     "dvae-sum": "D-VAE, sum readout (ours)",
+    "dvae-axes": "D-VAE, straight axes (ours)",
     "dvae-smp": "D-VAE (SMP)",
     "dvae-fast": "D-VAE (fast)",
     "svae": "S-VAE",
