@@ -80,6 +80,7 @@ def main() -> None:
     words.add_argument("--seconds", type=float, default=3600, help="of training, for each model")
     words.add_argument("--epochs", type=int, default=300, help="at most; the rate falls to a hundredth by then")
     words.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="any setting of the run")
+    words.add_argument("--labels", type=int, help="generate for so many training labels, not for all")
     words.add_argument("--test-limit", type=int)
     words.add_argument("--valid", action="store_true", help="generate within the rules that the data obey")
     words.add_argument("--device", default="auto")
@@ -109,7 +110,7 @@ def measure(name: str, model: str, preset: Preset, options: argparse.Namespace) 
     layers, width = SURROGATES[name]
     judged = Run.open(options.work / f"{name}-{model}").generation(
         PROPERTIES[name],
-        labels=preset.labels,
+        labels=options.labels or preset.labels,
         test_limit=options.test_limit,
         settings=SurrogateSettings(layers, width, preset.surrogate_epochs, preset.surrogate_patience),
         valid=options.valid,
