@@ -30,6 +30,14 @@ def test_panels_stand_side_by_side_with_their_words(tmp_path: Path) -> None:
     assert path.read_bytes() == save_panels(tmp_path / "again.svg", panels).read_bytes()
 
 
+def test_many_places_on_a_logarithmic_axis_have_few_ticks(tmp_path: Path) -> None:
+    line = Series("a", tuple(1.37**step for step in range(20)), tuple(range(20)))
+    path = save_panels(tmp_path / "many.svg", [Panel("many", "seconds", "value", (line,), log_x=True)])
+    found = words(path).split()
+    assert {"1", "10", "100"} <= set(found)
+    assert "1.37" not in found
+
+
 def test_maps_share_one_scale_of_colours(tmp_path: Path) -> None:
     maps = [ScoreMap("D-VAE", ((1.0, None), (2.0, 3.0)), 0.3), ScoreMap("S-VAE", ((4.0, 5.0), (5.0, 5.0)), 0.3)]
     assert colour_limits(maps) == (1.0, 5.0)

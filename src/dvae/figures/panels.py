@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 PANEL = (5.4, 3.9)  # inches
 MAP = (3.3, 3.4)  # inches
+MAX_TICKS = 12  # of different x on a logarithmic axis
 PART = 0.1  # inches around a panel
 GAP = "#e2e8f0"  # where a plane has no score
 COLOURS = "viridis"  # even to the eye, in grey and to the colour-blind
@@ -110,10 +111,13 @@ def _parted(figure: Figure) -> None:
 
 
 def _logarithmic_x(axes: Axes, series: Sequence[Series]) -> None:
-    from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
+    """A tick at every x where they are few, else at 1, 2, 5, 10, .."""
+    from matplotlib.ticker import FixedLocator, LogLocator, NullLocator, StrMethodFormatter
 
     axes.set_xscale("log")
-    axes.xaxis.set_major_locator(FixedLocator(sorted({x for line in series for x in line.x})))
+    places = sorted({x for line in series for x in line.x})
+    ticks = FixedLocator(places) if len(places) <= MAX_TICKS else LogLocator(subs=(1.0, 2.0, 5.0))
+    axes.xaxis.set_major_locator(ticks)
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
 

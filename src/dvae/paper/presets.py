@@ -78,7 +78,7 @@ PAPER_ENAS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "dvae-sum": ({"name": "dvae", "readout": "sum"}, {}),  # not in the paper: it learns many times faster
     "dvae-axes": (
         {"name": "dvae", "readout": "sum", "head": "one-to-one", "head_weight": 3.0},
-        {**STRAIGHT_AXES, "epochs": 24, "learning_rate": 3e-3, "warmup": 100},
+        {**STRAIGHT_AXES, "epochs": 18, "learning_rate": 3e-3, "warmup": 100},
     ),
 }
 PAPER_BN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -92,7 +92,7 @@ PAPER_BN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "dvae-original": ({"name": "dvae", "noise_scale": 0.01}, {}),
     "dvae-axes": (
         {"name": "dvae", "head": "one-to-one"},
-        {**STRAIGHT_AXES, "epochs": 8, "learning_rate": 2e-3, "warmup": 200},
+        {**STRAIGHT_AXES, "epochs": 7, "learning_rate": 2e-3, "warmup": 200},
     ),
 }
 

@@ -66,6 +66,8 @@ def auto_settings(
     chosen = {**chosen, **task.recipe(device), **given}
     if "model.head" not in given:
         chosen["model.head"] = _head(task, data, int(chosen.get("model.latent", ModelConfig().latent)))
+    elif given["model.head"] is None and "model.head_weight" not in given:
+        chosen.pop("model.head_weight", None)
     batch = int(chosen["training.batch_size"])
     per_graph = _seconds_per_graph(task, data, chosen, device)
     if "training.epochs" not in chosen or (minutes is not None and "training.epochs" not in given):
