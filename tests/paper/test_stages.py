@@ -263,10 +263,22 @@ def test_the_paper_preset_is_the_papers_protocol() -> None:
     assert settings.enas.recipe("dvae-sum").model.readout == "sum"
 
 
+def test_straight_axes_are_the_preset_auto_of_a_gpu() -> None:
+    settings = preset("paper", Source("enas6"), Source("asia"))
+    for experiment in (settings.enas, settings.bn):
+        recipe, auto = experiment.recipe("dvae-axes"), get(experiment.source.task).recipe("cuda")
+        assert (recipe.model.head, recipe.model.hidden) == ("one-to-one", auto["model.hidden"])
+        assert recipe.model.head_weight == auto.get("model.head_weight")
+        for name in ("epochs", "batch_size", "warmup"):
+            assert getattr(recipe.training, name) == auto[f"training.{name}"]
+
+
 def test_the_quick_preset_keeps_what_makes_a_variant_one() -> None:
     settings = preset("quick", Source("enas6"), Source("asia"))
     assert settings.enas.recipe("dvae-original").model.noise_scale == 0.01
     assert settings.enas.recipe("pace").model.latent == settings.enas.recipe("dvae").model.latent == 24
+    assert settings.enas.recipe("dvae-axes").model.head == "linear"  # there are too few latents for one each
+    assert settings.enas.recipe("deepgmg").model.hidden == 32
     assert "small run" in settings.note
 
 

@@ -9,6 +9,8 @@ import pytest
 from dvae import Dag, Run
 from dvae.dag import write_jsonl
 from dvae.errors import ConfigError
+from dvae.runs import auto
+from dvae.tasks import get
 
 
 @pytest.fixture
@@ -63,3 +65,12 @@ def test_a_killed_training_has_a_model(file: Path, tmp_path: Path) -> None:
     vae = Run.open(tmp_path / "run").model()
     assert float(vae.latent_std.sub(1).abs().max()) > 0
     assert len(vae.sample(3, seed=0)) == 3
+
+
+@pytest.mark.parametrize("head", ["linear", None])
+def test_a_weight_goes_with_a_head(head: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto, "available_device", lambda _: "cuda")
+    task = get("enas6")
+    data = task.sampled_dataset(40, 0)
+    chosen = auto.auto_settings(task, data, {"model.head": head}, device="cuda").settings
+    assert ("model.head_weight" in chosen) == (head is not None)
