@@ -17,7 +17,6 @@ OPTIONS: Any = {
     "displaylogo": False,
     "scrollZoom": True,
     "modeBarButtons": [["select2d", "lasso2d", "pan2d", "zoom2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]],
-    "plotGlPixelRatio": 1.5,
 }
 CLICK = "Click a point to see its DAG, or anywhere else to decode that spot."
 DRAG = "Drag A and B to move the ends of the walk."
