@@ -38,7 +38,7 @@ def serve(server: Any) -> None:
     """Lets a Flask server answer for plotly's script; one that cannot be changed is left to Dash."""
     from flask import Response, request
 
-    def answer() -> Response | None:
+    def answer() -> Any:
         content = _content() if request.path == PATH else None
         if content is None:
             return None

@@ -8,7 +8,7 @@ from dash import ALL, Dash, Input, Output, State, html, no_update
 from dash.exceptions import PreventUpdate
 
 from dvae.errors import DvaeError
-from dvae.explorer import cards, front_part, places, replay_part, trials_part
+from dvae.explorer import cards, front_part, graph_view, places, replay_part, trials_part
 from dvae.explorer.colours import series_colour
 from dvae.explorer.controls import aria_label, download, export_menu, menu, pressed, segments
 from dvae.explorer.model import PageModel
@@ -69,12 +69,13 @@ def connect(app: Dash, model: PageModel) -> None:
     @app.callback(
         Output("study-words", "children"), Output("live", "hidden"), Output("study-problem", "children"),
         Output("top", "children"), Output("shown-trials", "data"),
-        Input("clock", "n_intervals"), Input("study", "value"), Input("tab", "value"), State("shown-trials", "data"),
-        ticks, prevent_initial_call=True,
+        Input("clock", "n_intervals"), Input("study", "value"), Input("tab", "value"), Input("direction", "data"),
+        State("shown-trials", "data"), ticks, prevent_initial_call=True,
         # A tick while the answer is under way would throw that answer away, and a slow one would never come.
         running=[(Output("clock", "disabled"), True, False)],
     )  # fmt: skip
-    def follow(_: Any, number: Any, tab: Any, before: Any, ticked: Any) -> Any:
+    def follow(_: Any, number: Any, tab: Any, direction: Any, before: Any, ticked: Any) -> Any:
+        way = graph_view.direction_of(direction)
         if tab != "Search":
             if before is None:
                 raise PreventUpdate
@@ -84,10 +85,10 @@ def connect(app: Dash, model: PageModel) -> None:
         except DvaeError as error:  # a search that is not there yet, or is moving: the page goes on asking
             return no_update, True, str(error), *[no_update] * 2
         others = [len(each.scored) for each in model.comparable_studies(number).values()]
-        now = [number, study.words, study.ended, others]
+        now = [number, study.words, study.ended, others, way]
         if now == before:
             raise PreventUpdate
-        rows = cards.top_rows(model.space, study, set(_ticked(ticked)))
+        rows = cards.top_rows(model.space, study, set(_ticked(ticked)), way)
         return study.words, not study.is_live, study.problem, rows, now
 
     @app.callback(
@@ -101,14 +102,15 @@ def connect(app: Dash, model: PageModel) -> None:
     @app.callback(
         Output("download", "data", allow_duplicate=True), Output("export-top", "value"),
         Input("export-top", "value"), ticks, State("study", "value"), State("table-kind", "value"),
-        State("trial-filter", "value"), State("trial-sort", "data"), prevent_initial_call=True,
+        State("trial-filter", "value"), State("trial-sort", "data"), State("direction", "data"),
+        prevent_initial_call=True,
     )  # fmt: skip
-    def export(key: Any, ticked: Any, study: Any, kind: Any, text: Any, order: Any) -> Any:
+    def export(key: Any, ticked: Any, study: Any, kind: Any, text: Any, order: Any, direction: Any) -> Any:
         if key is None:
             raise PreventUpdate
         if kind == trials_part.ALL_TRIALS:
-            return download(trials_part.export_rows(model, study, text, order, key)), None
-        return download(model.export_trials(study, _ticked(ticked), key)), None
+            return download(trials_part.export_rows(model, study, text, order, key, direction)), None
+        return download(model.export_trials(study, _ticked(ticked), key, direction)), None
 
 
 def _ticked(values: Any) -> list[int]:
