@@ -53,7 +53,11 @@ def _edge_or_comparison(clause: str, quantities: Quantities) -> Mask:
     compared = _COMPARED.fullmatch(clause)
     if compared is None:
         raise RequestError(f"{clause!r} is no filter; write a comparison or an edge, such as {EXAMPLE}")
-    return _compared(quantities.get(_bare(compared[1])), compared[2], _bare(compared[3]))
+    name, sign, value = _bare(compared[1]), compared[2], _bare(compared[3])
+    if quantities.is_category(name) and sign in ("=", "==", "!="):
+        found = quantities.has_value(name, value)
+        return ~found if sign == "!=" else found
+    return _compared(quantities.get(name), sign, value)
 
 
 def _compared(quantity: Quantity, sign: str, value: str) -> Mask:

@@ -17,7 +17,7 @@ from dvae.explorer import (
     search_tab,
     walk_tab,
 )
-from dvae.explorer.controls import aria_label, button, segments
+from dvae.explorer.controls import aria_label, button, segments, theme_button
 from dvae.explorer.model import PageModel
 from dvae.explorer.places import Known, to_json
 from dvae.explorer.space import Space
@@ -92,7 +92,7 @@ def _header(space: Space) -> html.Header:
         button("Random", "go-random", "Decode a random latent", "quiet"),
         button("☆ Bookmark", "bookmark", "Keep the DAG under Inspect among the bookmarks of this run", "quiet"),
         button("Copy link", "copy-link", "Copy a link that reopens this view", "quiet"),
-        button("◐", "theme", "Light or dark", "quiet icon", **aria_label("Light or dark")),
+        theme_button(),
     ]
     return html.Header(
         className="top",

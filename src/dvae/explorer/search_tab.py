@@ -35,7 +35,7 @@ def _study_parts(space: Space, names: list[str]) -> list[Any]:
     studies = [{"label": _study_label(number, name), "value": number} for number, name in enumerate(names)]
     head = [
         menu("study", "study", "drop wide", options=studies, value=0),
-        html.Span(id="study-words", className="label grow"),
+        html.Span(id="study-words", className="label"),
         html.Span("live", id="live", className="live", hidden=True),
     ]
     table = [
@@ -46,7 +46,7 @@ def _study_parts(space: Space, names: list[str]) -> list[Any]:
     waiting = html.P("Reading the study …", className="hint waiting")
     best = html.Div(waiting, id="top", className="table-frame", tabIndex=0, role="group", **aria_label("Best DAGs"))
     return [
-        html.Div(head, className="row"),
+        html.Div(head, className="row study-row"),
         html.P(id="study-problem", className="problem"),
         *front_part.parts(),
         *replay_part.parts(),

@@ -15,7 +15,7 @@ from dvae.explorer.exports import MAX_DAGS, Export, export
 from dvae.explorer.model import PageModel
 from dvae.explorer.places import RequestError
 from dvae.explorer.quantities import SCORE
-from dvae.explorer.trial_table import TrialTable
+from dvae.explorer.trial_table import ATTRIBUTES, STANDING, STATE, TrialTable, attribute_words
 from dvae.figures import Direction
 
 BEST, ALL_TRIALS = "best", "all trials"
@@ -108,6 +108,8 @@ def _head(table: TrialTable, order: Any) -> html.Thead:
             name + sign, id={"type": "sort", "index": name}, className="sorter", title=f"Sort by {name}"
         )
         cells.append(html.Th(sorter, scope="col", **state))
+    if table.has_attributes:
+        cells.append(html.Th(ATTRIBUTES, scope="col"))
     return html.Thead(html.Tr([*cells, html.Th("", scope="col")]))
 
 
@@ -118,7 +120,11 @@ def _row(model: PageModel, table: TrialTable, place: int, way: Direction) -> htm
     for name in table.columns:
         value = trial.score if name == SCORE else None
         words = table.quantities.get(name).text(place) if value is None else cards.score_text(value)
-        cells.append(html.Td(words, title=trial.error if name == "state" else None))
+        title = trial.error if name == STATE else table.broken.get(trial.number) if name == STANDING else None
+        cells.append(html.Td(words, title=title))
+    if table.has_attributes:
+        said = attribute_words(trial.dag)
+        cells.append(html.Td(said, title=said, className="said"))
     open_it: Any = button("Inspect", "", kind="quiet small")
     open_it.id = {"type": "row", "index": trial.number}
-    return html.Tr([*cells, html.Td(open_it if trial.score is not None else "")])
+    return html.Tr([*cells, html.Td(open_it if trial.score is not None else "", className="open")])
