@@ -119,3 +119,16 @@ def test_columns_are_coloured_and_filtered_by_their_means_and_words() -> None:
     for wrong in ("kind > x", "mean(kind) > 1", "mean(nothing) > 1"):
         with pytest.raises(RequestError, match="there is no"):
             matches(wrong, quantities)
+
+
+ODD = (" A -> B, nodes <= 3", '"quoted" & <b>', "x", "</script>")
+
+
+def test_types_with_odd_names_are_counted_and_filtered() -> None:
+    dags = [Dag((one, "x"), ((0, 1),)) for one in ODD]
+    quantities = Quantities(dags, {})
+    for label in ODD:
+        assert quantities.get(f"count({label})").values.max() >= 1
+    assert set(quantities.useful) == {f"count({label})" for label in ODD}
+    for text, numbers in ((f'count("{ODD[0]}") = 1', [0]), (f'"{ODD[0]}" -> x', [0]), ("</script> -> x", [3])):
+        assert np.flatnonzero(matches(text, quantities)).tolist() == numbers

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from dash import dcc, html
 
+from dvae.dag import Dag
 from dvae.explorer import graph_view
 from dvae.explorer.colours import colour_at, short_number
 from dvae.explorer.graph_view import DIRECTION
@@ -14,6 +16,7 @@ from dvae.explorer.space import CONFIDENCE_DRAWS, Finding, Space
 from dvae.explorer.studies import Scored, Snapshot
 from dvae.explorer.walks import Step
 from dvae.figures import Direction
+from dvae.tasks import Task
 
 
 def title_of(finding: Finding) -> str:
@@ -58,7 +61,7 @@ def neighbour_cards(space: Space, finding: Finding, way: Direction = DIRECTION) 
     cards = []
     for neighbour in finding.nearest:
         dag = space.known.dags[neighbour.index]
-        text = "no score" if neighbour.score is None else score_text(neighbour.score)
+        text = worth_text(space, dag, neighbour.score)
         cards.append(
             html.Button(
                 id={"type": "go", "index": neighbour.index},
@@ -102,7 +105,7 @@ def end_card(space: Space, finding: Finding | None, name: str, way: Direction = 
             html.Strong(name),
             html.P(f"Choose a DAG on the map, then click “{words}” under Inspect.", className="hint"),
         ]
-    text = "no score" if finding.score is None else score_text(finding.score)
+    text = worth_text(space, finding.dag, finding.score)
     picture = graph_view.thumbnail(finding.dag, space.task, way)
     return [html.Strong(name), html.Img(src=picture, alt=f"the DAG {name}"), html.Small(text)]
 
@@ -128,7 +131,7 @@ def top_rows(space: Space, snapshot: Snapshot, ticked: set[int], way: Direction 
                         src=graph_view.thumbnail(trial.dag, space.task, way), alt=f"the DAG of trial {trial.number}"
                     ),
                     _worth(snapshot, trial),
-                    html.Code(space.task.format(trial.dag)),
+                    html.Code(dag_text(trial.dag, space.task)),
                     html.Span([f"trial {trial.number:,}", *_standing_note(snapshot, trial)], className="label trial"),
                     html.Button("Inspect", id={"type": "trial", "index": trial.number}, className="quiet small"),
                 ],
@@ -174,7 +177,7 @@ def hover_card(space: Space, index: int, way: Direction = DIRECTION) -> list[Any
     dag, score = space.known.dags[index], space.known.scores[index]
     return [
         html.Img(src=graph_view.thumbnail(dag, space.task, way), alt=""),
-        html.Strong("no score" if score is None else score_text(score)),
+        *([html.Strong(worth_text(space, dag, score))] if len(space.sorted_scores) else []),
         html.Small(f"known DAG {index} · {len(dag)} nodes, {len(dag.edges)} edges"),
     ]
 
@@ -182,6 +185,26 @@ def hover_card(space: Space, index: int, way: Direction = DIRECTION) -> list[Any
 def score_text(score: float) -> str:
     """A score with as many digits as are worth reading."""
     return f"{score:,.2f}" if abs(score) >= 100 else f"{score:.4f}"
+
+
+def dag_text(dag: Dag, task: Task) -> str:
+    """A DAG as the task writes it, for people: letters of all languages as they are."""
+    text = task.format(dag)
+    if not text.startswith("{") or "\\u" not in text:
+        return text
+    plain = json.dumps(json.loads(text), ensure_ascii=False)
+    try:
+        plain.encode()
+    except UnicodeEncodeError:  # half a character, which no page can show
+        return text
+    return plain
+
+
+def worth_text(space: Space, dag: Dag, score: float | None) -> str:
+    """A score in few characters; where no DAG of the map has one, the size of the DAG."""
+    if score is not None:
+        return score_text(score)
+    return "no score" if len(space.sorted_scores) else f"{len(dag)} node{'' if len(dag) == 1 else 's'}"
 
 
 def _score(score: float | None, rank: float | None, valid: bool, why_unknown: str) -> html.Div:

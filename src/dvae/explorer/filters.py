@@ -15,9 +15,10 @@ from dvae.explorer.quantities import Mask, Quantities, Quantity
 MAX_TEXT = 500  # characters of a filter
 MAX_CLAUSES = 20
 EXAMPLE = "nodes <= 8, A -> B"
-_BETWEEN = re.compile(r'(?:,|\s+and\s+)(?=(?:[^"]*"[^"]*")*[^"]*$)', re.IGNORECASE)  # outside quotation marks
-_COMPARED = re.compile(r"(.+?)\s*(<=|>=|!=|==|=|<|>)\s*(.+)")
-_ARROW = re.compile(r"(.+?)\s*(?:->|→)\s*(.+)")
+_OUTSIDE = r'(?=(?:[^"]*"[^"]*")*[^"]*$)'  # quotation marks
+_BETWEEN = re.compile(rf"(?:,|\s+and\s+){_OUTSIDE}", re.IGNORECASE)
+_COMPARED = re.compile(rf"(.+?)\s*(<=|>=|!=|==|=|<|>){_OUTSIDE}\s*(.+)")
+_ARROW = re.compile(rf"(.+?)\s*(?:->|→){_OUTSIDE}\s*(.+)")
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "=": operator.eq, "==": operator.eq, "!=": operator.ne,

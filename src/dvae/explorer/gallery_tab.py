@@ -8,7 +8,7 @@ from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
 from dvae.explorer import gallery, graph_view, places
-from dvae.explorer.cards import score_text
+from dvae.explorer.cards import worth_text
 from dvae.explorer.controls import aria_label, button, download, export_menu, menu, pressed, segments
 from dvae.explorer.gallery import BOOKMARKS, FILTERED, SELECTED, SOURCES, Gallery, Item
 from dvae.explorer.model import PageModel
@@ -165,7 +165,6 @@ def connect(app: Dash, model: PageModel) -> None:
 
 def _card(model: PageModel, found: Gallery, place: int, sort: Any, ticked: bool, way: Direction) -> html.Div:
     item = found.items[place]
-    score = "no score" if item.score is None else score_text(item.score)
     by = found.quantities.get(sort).text(place) if sort in found.quantities.names and sort != SCORE else ""
     box: Any = dcc.Checklist(
         [{"label": html.Span(item.title, className="name"), "value": item.key}], [item.key] if ticked else [],
@@ -177,7 +176,7 @@ def _card(model: PageModel, found: Gallery, place: int, sort: Any, ticked: bool,
         title=f"{item.title}: inspect it",
         children=[
             html.Img(src=graph_view.thumbnail(item.dag, model.space.task, way), alt=item.title),
-            html.Strong(score),
+            html.Strong(worth_text(model.space, item.dag, item.score)),
             html.Small(f"{sort} {by}" if by else f"{len(item.dag)} nodes, {len(item.dag.edges)} edges"),
         ],
     )

@@ -111,7 +111,7 @@ def connect(app: Dash, model: PageModel) -> None:
             ),
             cards.title_of(finding),
             cards.facts(finding, space.task.can_score, space.draws),
-            space.task.format(dag),
+            cards.dag_text(dag, space.task),
             "",
             cards.neighbour_cards(space, finding, graph_view.direction_of(direction)),
             nodes, nodes, nodes, None, None, None,

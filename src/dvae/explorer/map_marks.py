@@ -66,6 +66,7 @@ def marks_trace(marks: Sequence[tuple[str, float, float]]) -> Trace:
         text=[name for name, _, _ in marks],
         textposition="top center",
         textfont={"color": PATH, "size": 15},
+        cliponaxis=False,  # a name at the edge of the map is readable, too
         marker={"size": 10, "symbol": "diamond", "color": PATH},
     )
 

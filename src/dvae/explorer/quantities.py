@@ -141,12 +141,14 @@ class Quantities:
 
     def label(self, text: str) -> Label:
         """The type of nodes that is written so."""
-        written = text.strip().strip('"')
-        for label in self.labels:
-            if str(label) == written:
-                return label
+        bare = text.strip()
+        unquoted = bare[1:-1] if len(bare) > 1 and bare[0] == bare[-1] == '"' else bare
+        for written in (text, bare, unquoted):  # a name may have spaces or quotation marks of its own
+            for label in self.labels:
+                if str(label) == written:
+                    return label
         few = ", ".join(str(label) for label in self.labels[:12])
-        raise RequestError(f"no DAG here has a node of type {written!r}; types are {few}")
+        raise RequestError(f"no DAG here has a node of type {unquoted!r}; types are {few}")
 
     def _has_edge(self, source: str, target: str) -> Mask:
         """Which DAGs have an edge from one type to another."""

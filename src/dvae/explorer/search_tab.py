@@ -14,7 +14,7 @@ from dvae.explorer.controls import aria_label, download, export_menu, menu, pres
 from dvae.explorer.model import PageModel
 from dvae.explorer.space import Space
 
-COMMANDS = "dvae search RUN --storage sqlite:///search.db\ndvae explore RUN --study sqlite:///search.db"
+COMMANDS = "dvae search RUN\ndvae explore RUN"
 
 
 def panel(space: Space, study_names: list[str]) -> html.Div:
@@ -26,7 +26,7 @@ def panel(space: Space, study_names: list[str]) -> html.Div:
 def _no_study() -> list[Any]:
     return [
         html.H3("This page follows no search"),
-        html.P("Start a search, then open this page with its storage to watch it live:"),
+        html.P("Start a search of this run, then open this page again to watch it live:"),
         html.Pre(COMMANDS),
     ]
 

@@ -162,14 +162,17 @@
 
   // The frame of a film that is shown is marked, and moved into view within its strip.
   window.explorerFilm = step => {
+    setTimeout(() => mark(step), 60);  // once its frames are there
+    return dash_clientside.no_update;
+  };
+  function mark(step) {
     const strip = document.getElementById("film");
     for (const frame of strip.querySelectorAll(".thumb")) {
       const here = step >= Number(frame.dataset.first) && step <= Number(frame.dataset.last);
       frame.classList.toggle("on", here);
       if (here) strip.scrollLeft = frame.offsetLeft - strip.offsetLeft - (strip.clientWidth - frame.offsetWidth) / 2;
     }
-    return dash_clientside.no_update;
-  };
+  }
 
   const WAYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
   document.addEventListener("keydown", event => {

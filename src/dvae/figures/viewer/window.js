@@ -3,7 +3,7 @@
 //   dvaeViewer.show(scene), dvaeViewer.fail(sentence), dvaeViewer.close()
 (function () {
   "use strict";
-  const MIN_ZOOM = 0.02, MAX_ZOOM = 6, FIT_ZOOM = 1.4, PAD = 28, STEP = 1.25, PAN = 60, CLICK = 5, LISTED = 200;
+  const MIN_ZOOM = 0.004, MAX_ZOOM = 6, FIT_ZOOM = 1.4, PAD = 28, STEP = 1.25, PAN = 60, CLICK = 5, LISTED = 200;
   const paint = window.dvaePaint, files = window.dvaeFiles;
   let parts = null, scene = null, ask = null, opened = [], wish = {};
   const view = { x: 0, y: 0, k: 1 }, marks = { selected: null, hover: null, hits: null };
