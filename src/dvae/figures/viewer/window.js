@@ -78,6 +78,7 @@
     parts.turn.textContent = scene.direction === "right" ? "Left to right" : "Top to bottom";
     parts.folds.hidden = !ask || !scene.foldable;
     parts.folds.textContent = scene.folded ? "Unfold all" : "Fold";
+    for (const each of [parts.turn, parts.folds]) each.ariaLabel = `${each.textContent}: ${each.title.toLowerCase()}`;
     const nodes = scene.types.length, edges = scene.edges.reduce((sum, edge) => sum + (edge.count || 1), 0);
     const counted = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
     parts.state.textContent = `${counted(nodes, "node")}, ` + (scene.folded ? `folded into ${counted(scene.nodes.length, "box").replace("boxs", "boxes")}: double-click one to open it` : counted(edges, "edge"));
