@@ -2,6 +2,7 @@
 // points in one pass and without WebGL, whose programs take longer to compile than all the rest of the page to open.
 (function () {
   const SHADES = 96, FAINT = 0.16, UNKNOWN = "#7b8798";
+  const WHILE_MOVING = 30_000;  // points that are drawn while the map is dragged or zoomed; all of them when it rests
   const grounds = new WeakMap();  // by graph
   let chosen = null;  // the map and the corners of a selection
 
@@ -84,7 +85,7 @@
     return made;
   }
 
-  function paint(graph) {
+  function paint(graph, moving = false) {
     const { layout, data, _fullLayout: full } = graph, traces = (layout && layout.meta && layout.meta.traces) || {};
     if (traces.background === undefined || !full || !full.xaxis || !full.xaxis._length) return;
     const { xaxis, yaxis } = full, sharp = window.devicePixelRatio || 1;
@@ -98,7 +99,9 @@
     }
     const room = graph.querySelector(".svg-container"), { canvas } = ground;
     if (canvas.parentNode !== room) room.prepend(canvas);
-    const key = [data[traces.background], data[traces.faded], data[traces.points], mine, sharp,
+    const count = [traces.faded, traces.points].reduce((sum, trace) => sum + unpacked(data[trace].x).length, 0);
+    const stride = moving ? Math.max(1, Math.ceil(count / WHILE_MOVING)) : 1;
+    const key = [data[traces.background], data[traces.faded], data[traces.points], mine, sharp, stride,
                  ...[xaxis, yaxis].flatMap(axis => [axis._offset, axis._length, ...axis.range])];
     if (key.length === ground.key.length && key.every((part, place) => part === ground.key[place])) return;
     if (key[0] !== ground.key[0]) ground.cloud = cloud(key[0]);
@@ -120,7 +123,7 @@
       const xs = unpacked(trace.x), ys = unpacked(trace.y), { marker } = trace;
       if (!xs.length) continue;
       const radius = (marker.size / 2) * sharp, usual = stamps(marker, radius, 1), faint = mine && stamps(marker, radius, FAINT);
-      for (let place = 0; place < xs.length; place++) {
+      for (let place = 0; place < xs.length; place += stride) {
         const px = (xs[place] - left) * across, py = (top - ys[place]) * up;
         if (px < -radius || py < -radius || px > width + radius || py > height + radius) continue;
         const disc = (mine && !inside(mine.corners, xs[place], ys[place]) ? faint : usual)(place);
@@ -133,7 +136,15 @@
   function watch(graph) {
     if (grounds.has(graph)) return;
     paint(graph);
-    for (const event of ["plotly_afterplot", "plotly_relayouting", "plotly_relayout"]) graph.on(event, () => paint(graph));
+    let frame = 0;
+    for (const event of ["plotly_afterplot", "plotly_relayout"]) graph.on(event, () => {
+      cancelAnimationFrame(frame);
+      paint(graph);
+    });
+    graph.on("plotly_relayouting", () => {
+      cancelAnimationFrame(frame);
+      frame = requestAnimationFrame(() => paint(graph, true));
+    });
   }
 
   // Where the points of a trace are, whoever draws them.
