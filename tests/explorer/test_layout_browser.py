@@ -73,6 +73,23 @@ def test_the_chart_of_a_walk_is_whole_and_its_frame_in_sight(browser: Any, addre
     page.close()
 
 
+def test_a_drawing_fits_its_room_whenever_that_changes(browser: Any, address: str) -> None:
+    visitor = Visitor(browser, address)
+    page = visitor.page
+    inside = """() => { const frame = document.getElementById("drawing"), drawn = frame._cyreg.cy;
+        return drawn.$(".corner").length === 2 && drawn.$(".corner").every(corner => {
+            const { x, y } = corner.renderedPosition();
+            return x >= 0 && y >= 0 && x <= frame.clientWidth && y <= frame.clientHeight; }); }"""
+    page.wait_for_function(inside)
+    page.wait_for_timeout(600)  # what is done after loading is done
+    page.evaluate("document.querySelector('.drawing').style.cssText = 'flex: none; width: 220px; height: 150px'")
+    page.wait_for_function(inside, timeout=10_000)
+    for tab in ("Search", "Neighbourhood", "Inspect"):
+        visitor.tab(tab)
+    page.wait_for_function(inside, timeout=10_000)
+    page.close()
+
+
 @pytest.fixture(scope="module")
 def odd() -> Space:
     chance = random.Random(4)
