@@ -9,6 +9,7 @@ import pytest
 
 from dvae.explorer import PageModel
 
+from .amplifiers import amplifier_space, amplifier_study
 from .axe import faults
 from .browsers import Visitor, served
 from .conftest import space_of, study
@@ -67,4 +68,37 @@ def test_the_new_parts_are_reached_by_keyboard(browser: Any, address: str) -> No
     page.keyboard.press("Enter")
     page.wait_for_selector(".dash-dropdown-content")
     page.keyboard.press("Escape")
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def amplifiers() -> Iterator[str]:
+    """A page with a front, conditions, columns and no scores."""
+    space = amplifier_space()
+    with served(PageModel(space, [amplifier_study(space)])) as page:
+        yield page
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", SIZES)
+def test_no_fault_where_there_are_columns_and_objectives(browser: Any, amplifiers: str, width: int, theme: str) -> None:
+    view = "#from=k3&to=k7&table=all+trials"
+    check(Visitor(browser, amplifiers + view, width, SIZES[width], theme), TABS[:-1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", SIZES)
+def test_no_fault_in_the_graph_view_and_beside_a_comparison(browser: Any, address: str, width: int, theme: str) -> None:
+    visitor = Visitor(browser, address + "#dag=k3&with=k7", width, SIZES[width], theme)
+    page = visitor.page
+    page.wait_for_selector("#comparison:not([hidden])")
+    assert faults(page) == []
+    page.click("#open-graph")
+    page.wait_for_function("(dvaeViewer.state().scene || { nodes: [] }).nodes.length >= 8")
+    page.keyboard.press("n")
+    page.wait_for_selector(".gv-side")
+    assert faults(page) == []
+    assert visitor.complaints == []
     page.close()

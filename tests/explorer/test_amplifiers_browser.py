@@ -10,7 +10,7 @@ import pytest
 from dvae.explorer import PageModel, Space, map_figure
 
 from .amplifiers import THREE, amplifier_space, amplifier_study
-from .browsers import Visitor, opened, served
+from .browsers import Visitor
 from .test_browser import OVERLAPS
 
 POINTS = """() => document.querySelector('#front .js-plotly-plot').data.map(
@@ -38,11 +38,10 @@ def model(space: Space) -> PageModel:
 
 
 @pytest.fixture(scope="module")
-def visitor(model: PageModel) -> Iterator[Visitor]:
-    with opened() as browser, served(model) as address:
-        one = Visitor(browser, address)
-        yield one
-        assert one.complaints == []
+def visitor(browser: Any, address: str) -> Iterator[Visitor]:
+    one = Visitor(browser, address)
+    yield one
+    assert one.complaints == []
 
 
 def shown_points(visitor: Visitor) -> dict[str, dict[str, Any]]:
@@ -142,3 +141,29 @@ def test_nothing_overlaps_or_sticks_out(visitor: Visitor) -> None:
             page.wait_for_function("document.documentElement.scrollWidth <= innerWidth", timeout=5_000)
             assert page.evaluate(OVERLAPS) == []
     assert all(page.locator(".condition input").nth(place).is_visible() for place in range(2))
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 800), (1920, 1080)])
+def test_the_table_of_trials_has_columns_and_constraints_and_stays_in_its_card(
+    browser: Any, address: str, width: int, height: int
+) -> None:
+    visitor = Visitor(browser, address + "#tab=Search&table=all+trials", width, height)
+    page = visitor.page
+    page.wait_for_selector(".trials tbody tr")
+    head = page.inner_text(".trials thead")
+    assert all(name in head for name in ("gain", "bw", "pm", "standing", "mean(size)", "attributes"))
+    assert "subcircuit: " in page.inner_text(".trials .said >> nth=0")
+    page.fill("#trial-filter", "standing = infeasible")
+    visitor.wait_for_text("#trial-words", " of 40")
+    assert page.get_attribute(".trials td[title^='breaks']", "title") == "breaks pm>=2"
+    button = page.locator(".trials .open button >> nth=0")
+    button.scroll_into_view_if_needed()
+    box, frame = button.bounding_box(), page.locator(".table-frame >> visible=true").bounding_box()
+    assert box["x"] + box["width"] <= frame["x"] + frame["width"] + 1  # it is seen whatever the table's width
+    side = page.locator(".card.side").bounding_box()
+    assert frame["x"] >= side["x"]
+    assert frame["x"] + frame["width"] <= side["x"] + side["width"]
+    if width >= 1100:  # the card scrolls, and nothing hangs out of it
+        assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")
+    assert visitor.complaints == []
+    page.close()

@@ -7,10 +7,12 @@ import random
 
 import pytest
 
+from dvae.dag import Dag
 from dvae.explorer import PageModel, RequestError, Space, cards, make_app
 from dvae.explorer.front_chart import front_chart
 from dvae.explorer.fronts import front_view
 from dvae.explorer.studies import snapshot
+from dvae.explorer.trial_table import MAX_WORDS, TrialTable, attribute_words
 from dvae.strategies import Constraint, Objectives
 from dvae.studies import front_of
 
@@ -122,3 +124,21 @@ def test_no_payload_ends_without_words(space: Space, seed: int) -> None:
         answer = client.post(UPDATE, json=body)
         assert answer.status_code in (200, 204, 400), (answer.status_code, body)
         assert "on our side" not in answer.get_data(as_text=True), body
+
+
+def test_the_table_of_trials_tells_columns_and_what_became_of_the_constraints(space: Space) -> None:
+    seen = snapshot(amplifier_study(space))
+    assert seen.front is not None
+    table = TrialTable.of(seen)
+    assert table.has_attributes
+    assert {"gain", "bw", "pm", "standing", "mean(size)"} < set(table.columns)
+    front = {table.trials[place].number for place in table.rows('standing = "on the front"', None)}
+    broken = {table.trials[place].number for place in table.rows("standing = infeasible", None)}
+    assert front == set(seen.front.front)
+    assert broken == set(seen.front.values) - seen.front.feasible == set(table.broken)
+    assert set(table.broken.values()) == {"breaks pm>=2"}
+    first = table.trials[0].dag
+    words = attribute_words(first)
+    assert words.startswith("subcircuit: ")
+    assert f"size: {first.node['size'][0]:g}" in words
+    assert len(attribute_words(Dag(("a",) * 300, (), node={"size": [*range(300)]}))) == MAX_WORDS

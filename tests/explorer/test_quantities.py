@@ -100,3 +100,35 @@ def test_a_filtered_map_has_the_rest_faintly_behind_and_keeps_numbers(asia: Spac
     assert len(unpacked(points["x"])) == len(unpacked(points["marker"]["color"])) == shown.sum()
     assert len(unpacked(faded["x"])) == (~shown).sum()
     assert "customdata" not in map_figure.map_figure(asia, asia.planes[0], "none")["data"][map_figure.POINTS]
+
+
+COLUMNED = (
+    Dag(("a", "b"), ((0, 1),), node={"size": [1, 3], "kind": ["x", "y"]}, edge={"delay": [0.5]}),
+    Dag(("a", "b"), ((0, 1),), node={"size": [None, 6], "kind": ["x", "x"]}, edge={"delay": [None]}),
+)
+
+
+def test_columns_are_coloured_and_filtered_by_their_means_and_words() -> None:
+    quantities = Quantities(COLUMNED, {})
+    assert quantities.means == ["mean(size)", "mean(delay)"]
+    assert quantities.get("mean(size)").values.tolist() == [2, 6]
+    assert "mean(size)" in quantities.useful
+    assert np.isnan(quantities.get("mean(delay)").values[1])
+    for text, numbers in (("mean(size) > 2", [1]), ("kind = y", [0]), ("kind != y", [1]), ("not kind = x", [])):
+        assert np.flatnonzero(matches(text, quantities)).tolist() == numbers
+    for wrong in ("kind > x", "mean(kind) > 1", "mean(nothing) > 1"):
+        with pytest.raises(RequestError, match="there is no"):
+            matches(wrong, quantities)
+
+
+ODD = (" A -> B, nodes <= 3", '"quoted" & <b>', "x", "</script>")
+
+
+def test_types_with_odd_names_are_counted_and_filtered() -> None:
+    dags = [Dag((one, "x"), ((0, 1),)) for one in ODD]
+    quantities = Quantities(dags, {})
+    for label in ODD:
+        assert quantities.get(f"count({label})").values.max() >= 1
+    assert set(quantities.useful) == {f"count({label})" for label in ODD}
+    for text, numbers in ((f'count("{ODD[0]}") = 1', [0]), (f'"{ODD[0]}" -> x', [0]), ("</script> -> x", [3])):
+        assert np.flatnonzero(matches(text, quantities)).tolist() == numbers

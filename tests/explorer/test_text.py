@@ -5,8 +5,10 @@ import pytest
 from dvae.dag import Dag, to_dot, to_modelstring
 from dvae.dag.jsonl import format_line
 from dvae.errors import DvaeError
+from dvae.explorer.cards import dag_text
 from dvae.explorer.places import MAX_TEXT, from_text
 from dvae.explorer.space import Space
+from dvae.tasks import GenericTask
 
 
 def test_what_is_written_is_read_back(any_space: Space) -> None:
@@ -19,6 +21,15 @@ def test_each_task_has_its_own_notation(asia: Space, enas: Space, pipelines: Spa
     assert asia.task.format(asia.known.dags[0]).startswith("[A]")
     assert enas.task.format(enas.known.dags[0]).startswith("[[")
     assert pipelines.task.format(pipelines.known.dags[0]).startswith("{")
+
+
+def test_letters_of_all_languages_are_shown_as_they_are_and_read_back() -> None:
+    dags = [Dag(("Größe µ", "日本語"), ((0, 1),)), Dag(("x\ud800", "ö"), ((0, 1),))]
+    task = GenericTask.infer("letters", dags)
+    assert '"Größe µ", "日本語"' in dag_text(dags[0], task)
+    assert "\\ud800" in dag_text(dags[1], task)  # half a character stays an escape
+    for dag in dags:
+        assert from_text(dag_text(dag, task), task).dag == dag
 
 
 def test_a_dag_that_fits_no_notation_is_written_as_json(enas: Space) -> None:

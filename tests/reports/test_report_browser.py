@@ -175,3 +175,22 @@ def test_words_of_a_run_are_shown_and_never_run(browser: Any, facts: RunFacts, t
     )
     assert page.title() == "dvae on asia"  # the page allows no script but its own
     page.close()
+
+
+def test_long_values_of_settings_are_seen_whole_on_a_phone(browser: Any, facts: RunFacts, tmp_path: Path) -> None:
+    settings = {"task": f"file:/{'a-long-folder/' * 12}data.jsonl", "model": {"hidden": 12}}
+    path = tmp_path / "report.html"
+    write_text(path, to_html(run_page(replace(facts, settings=settings))))
+    page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
+    page.goto(path.as_uri())
+    ends = page.evaluate(
+        "[...document.querySelectorAll('table')].filter(table => table.rows[0].cells.length === 2)"
+        ".flatMap(table => [...table.querySelectorAll('td')].map(cell => cell.getBoundingClientRect().right))"
+    )
+    assert ends
+    assert max(ends) <= 390
+    scale = page.evaluate(
+        "[...document.querySelector('.scale').children].map(part => part.getBoundingClientRect().top)"
+    )
+    assert max(scale) - min(scale) < 16  # on one line
+    page.close()

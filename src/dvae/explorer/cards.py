@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from dash import dcc, html
 
+from dvae.dag import Dag
 from dvae.explorer import graph_view
 from dvae.explorer.colours import colour_at, short_number
+from dvae.explorer.graph_view import DIRECTION
 from dvae.explorer.places import Given
 from dvae.explorer.space import CONFIDENCE_DRAWS, Finding, Space
 from dvae.explorer.studies import Scored, Snapshot
 from dvae.explorer.walks import Step
+from dvae.figures import Direction
+from dvae.tasks import Task
 
 
 def title_of(finding: Finding) -> str:
@@ -51,19 +56,19 @@ def step_facts(space: Space, step: Step, number: int, count: int, changed: int) 
     ]
 
 
-def neighbour_cards(space: Space, finding: Finding) -> list[html.Button]:
+def neighbour_cards(space: Space, finding: Finding, way: Direction = DIRECTION) -> list[html.Button]:
     """The nearest known DAGs, to click."""
     cards = []
     for neighbour in finding.nearest:
         dag = space.known.dags[neighbour.index]
-        text = "no score" if neighbour.score is None else score_text(neighbour.score)
+        text = worth_text(space, dag, neighbour.score)
         cards.append(
             html.Button(
                 id={"type": "go", "index": neighbour.index},
                 className="thumb",
                 title=f"Known DAG {neighbour.index}: inspect it",
                 children=[
-                    html.Img(src=graph_view.thumbnail(dag, space.task), alt=f"known DAG {neighbour.index}"),
+                    html.Img(src=graph_view.thumbnail(dag, space.task, way), alt=f"known DAG {neighbour.index}"),
                     html.Strong(text),
                     html.Small(f"distance {neighbour.distance:.2f}"),
                 ],
@@ -72,27 +77,27 @@ def neighbour_cards(space: Space, finding: Finding) -> list[html.Button]:
     return cards
 
 
-def grid_cells(space: Space, steps: list[Step]) -> list[html.Button]:
+def grid_cells(space: Space, steps: list[Step], way: Direction = DIRECTION) -> list[html.Button]:
     """The DAGs of a neighbourhood, to click."""
     middle = steps[len(steps) // 2].dag
     cells = []
     for number, step in enumerate(steps):
         state = "centre" if number == len(steps) // 2 else "same" if step.dag == middle else ""
         text = "invalid" if not step.valid else "" if step.score is None else score_text(step.score)
+        picture = graph_view.thumbnail(step.dag, space.task, way)
         cells.append(
             html.Button(
                 id={"type": "cell", "index": number},
                 className=f"thumb {state}".strip(),
                 title=None if step.valid else f"Not valid: {space.broken_rule(step.dag)}",
                 style={"--heat": colour_at(space.rank_of(step.score)) or "var(--line)"},
-                children=[html.Img(src=graph_view.thumbnail(step.dag, space.task), alt=f"DAG {number + 1} of the grid"),
-                          html.Small(text)],
+                children=[html.Img(src=picture, alt=f"DAG {number + 1} of the grid"), html.Small(text)],
             )
-        )  # fmt: skip
+        )
     return cells
 
 
-def end_card(space: Space, finding: Finding | None, name: str) -> list[Any]:
+def end_card(space: Space, finding: Finding | None, name: str, way: Direction = DIRECTION) -> list[Any]:
     """One end of a walk, or how to choose it."""
     if finding is None:
         words = "Walk from here" if name == "A" else "Walk to here"
@@ -100,12 +105,12 @@ def end_card(space: Space, finding: Finding | None, name: str) -> list[Any]:
             html.Strong(name),
             html.P(f"Choose a DAG on the map, then click “{words}” under Inspect.", className="hint"),
         ]
-    text = "no score" if finding.score is None else score_text(finding.score)
-    picture = graph_view.thumbnail(finding.dag, space.task)
+    text = worth_text(space, finding.dag, finding.score)
+    picture = graph_view.thumbnail(finding.dag, space.task, way)
     return [html.Strong(name), html.Img(src=picture, alt=f"the DAG {name}"), html.Small(text)]
 
 
-def top_rows(space: Space, snapshot: Snapshot, ticked: set[int]) -> list[html.Div]:
+def top_rows(space: Space, snapshot: Snapshot, ticked: set[int], way: Direction = DIRECTION) -> list[html.Div]:
     """The table of a study's best DAGs, with a checkbox in every row."""
     if not snapshot.top:
         return [html.Div("No DAG has a score yet.", className="hint waiting")]
@@ -122,9 +127,11 @@ def top_rows(space: Space, snapshot: Snapshot, ticked: set[int]) -> list[html.Di
                 className="top-row" if snapshot.front is None else "top-row with-values",
                 children=[
                     box,
-                    html.Img(src=graph_view.thumbnail(trial.dag, space.task), alt=f"the DAG of trial {trial.number}"),
+                    html.Img(
+                        src=graph_view.thumbnail(trial.dag, space.task, way), alt=f"the DAG of trial {trial.number}"
+                    ),
                     _worth(snapshot, trial),
-                    html.Code(space.task.format(trial.dag)),
+                    html.Code(dag_text(trial.dag, space.task)),
                     html.Span([f"trial {trial.number:,}", *_standing_note(snapshot, trial)], className="label trial"),
                     html.Button("Inspect", id={"type": "trial", "index": trial.number}, className="quiet small"),
                 ],
@@ -133,16 +140,16 @@ def top_rows(space: Space, snapshot: Snapshot, ticked: set[int]) -> list[html.Di
     return rows
 
 
-def front_card(space: Space, snapshot: Snapshot, trial: Scored) -> list[Any]:
+def front_card(space: Space, snapshot: Snapshot, trial: Scored, way: Direction = DIRECTION) -> list[Any]:
     """The candidate under the pointer in the chart of a front."""
-    picture = html.Img(src=graph_view.thumbnail(trial.dag, space.task), alt="")
+    picture = html.Img(src=graph_view.thumbnail(trial.dag, space.task, way), alt="")
     return [picture, _worth(snapshot, trial), html.Small(f"trial {trial.number:,}"), *_standing_note(snapshot, trial)]
 
 
-def proposal_card(space: Space, snapshot: Snapshot, trial: Scored) -> list[Any]:
+def proposal_card(space: Space, snapshot: Snapshot, trial: Scored, way: Direction = DIRECTION) -> list[Any]:
     """The proposal of a study under the pointer on the map."""
     best = [html.Small("the best of the study")] if snapshot.front is None and trial.number in snapshot.stars else []
-    return [*front_card(space, snapshot, trial), *best]
+    return [*front_card(space, snapshot, trial, way), *best]
 
 
 def _worth(snapshot: Snapshot, trial: Scored) -> html.Strong | html.Div:
@@ -165,12 +172,12 @@ def _standing_note(snapshot: Snapshot, trial: Scored) -> list[html.Small]:
     return [] if trial.number in view.feasible else [html.Small("breaks a constraint")]
 
 
-def hover_card(space: Space, index: int) -> list[Any]:
+def hover_card(space: Space, index: int, way: Direction = DIRECTION) -> list[Any]:
     """The known DAG under the pointer."""
     dag, score = space.known.dags[index], space.known.scores[index]
     return [
-        html.Img(src=graph_view.thumbnail(dag, space.task), alt=""),
-        html.Strong("no score" if score is None else score_text(score)),
+        html.Img(src=graph_view.thumbnail(dag, space.task, way), alt=""),
+        *([html.Strong(worth_text(space, dag, score))] if len(space.sorted_scores) else []),
         html.Small(f"known DAG {index} · {len(dag)} nodes, {len(dag.edges)} edges"),
     ]
 
@@ -178,6 +185,26 @@ def hover_card(space: Space, index: int) -> list[Any]:
 def score_text(score: float) -> str:
     """A score with as many digits as are worth reading."""
     return f"{score:,.2f}" if abs(score) >= 100 else f"{score:.4f}"
+
+
+def dag_text(dag: Dag, task: Task) -> str:
+    """A DAG as the task writes it, for people: letters of all languages as they are."""
+    text = task.format(dag)
+    if not text.startswith("{") or "\\u" not in text:
+        return text
+    plain = json.dumps(json.loads(text), ensure_ascii=False)
+    try:
+        plain.encode()
+    except UnicodeEncodeError:  # half a character, which no page can show
+        return text
+    return plain
+
+
+def worth_text(space: Space, dag: Dag, score: float | None) -> str:
+    """A score in few characters; where no DAG of the map has one, the size of the DAG."""
+    if score is not None:
+        return score_text(score)
+    return "no score" if len(space.sorted_scores) else f"{len(dag)} node{'' if len(dag) == 1 else 's'}"
 
 
 def _score(score: float | None, rank: float | None, valid: bool, why_unknown: str) -> html.Div:

@@ -114,9 +114,9 @@ def gap_chart(studies: Mapping[int, Snapshot], chosen: int, lines: Sequence[Base
 def _trial_axis() -> dict[str, Any]:
     """What charts over the trials of studies have in common."""
     return {
-        "margin": {"l": 64, "r": 10, "t": 30, "b": 36},
+        "margin": {"l": 64, "r": 10, "t": 6, "b": 36},
         "xaxis": {**axis(), "title": {"text": "trial", "font": {"size": 11}, "standoff": 4}, "rangemode": "tozero"},
-        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.01, "yanchor": "bottom", "font": {"size": 11}},
+        "showlegend": False,  # the page has a key above the chart, which wraps
     }
 
 

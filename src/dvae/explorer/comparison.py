@@ -9,7 +9,7 @@ from dash import Dash, Input, Output, State, dcc, html, no_update
 from dvae.dag import Difference, difference
 from dvae.errors import DvaeError
 from dvae.explorer import places
-from dvae.explorer.controls import button
+from dvae.explorer.controls import aria_label, button
 from dvae.explorer.model import PageModel
 
 MAX_LINES = 40
@@ -17,7 +17,9 @@ MAX_LINES = 40
 
 def parts() -> list[Any]:
     """What the page keeps and shows of a comparison."""
-    return [dcc.Store(id="compared"), html.Div(id="comparison", className="comparison", hidden=True)]
+    spoken = aria_label("How the DAG differs")
+    frame = html.Div(id="comparison", className="comparison", hidden=True, tabIndex=0, role="group", **spoken)
+    return [dcc.Store(id="compared"), frame]
 
 
 def compare_button() -> html.Button:

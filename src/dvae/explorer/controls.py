@@ -89,6 +89,12 @@ def button(text: str, name: str, title: str | None = None, kind: str = "quiet sm
     return html.Button(text, id=name, className=kind, title=title, **more)
 
 
+def theme_button() -> html.Button:
+    """Light or dark; its picture is drawn by the style sheet, since not every font has one."""
+    half = html.Span(className="half")
+    return html.Button(half, id="theme", className="quiet icon", title="Light or dark", **aria_label("Light or dark"))
+
+
 def chart(name: str, frame: str, *more: Any, **options: Any) -> html.Div:
     """An empty chart in a frame of its own, with more parts over it."""
     fixed: Any = {"config": CHART_OPTIONS, "responsive": True, "className": "chart", **options}

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from dvae.dag import ScoredDag, to_dot
 from dvae.dag.jsonl import format_line
 from dvae.errors import DvaeError
-from dvae.explorer.graph_view import task_style
+from dvae.explorer.graph_view import DIRECTION, task_style
 from dvae.explorer.places import RequestError
-from dvae.figures import to_svg
+from dvae.figures import Direction, arrangement, to_svg
 from dvae.tasks import ExportFormat, Task
 
 MAX_DAGS = 1_000  # in one file
@@ -39,7 +39,7 @@ class Format:
     key: str
     label: str
     ending: str
-    write: Callable[[Sequence[ScoredDag], Task], str]
+    write: Callable[[Sequence[ScoredDag], Task, Direction], str]
 
 
 def formats_of(task: Task) -> tuple[Format | ExportFormat, ...]:
@@ -47,7 +47,7 @@ def formats_of(task: Task) -> tuple[Format | ExportFormat, ...]:
     return (JSONL, DOT, SVG, *task.exports())
 
 
-def export(items: Sequence[ScoredDag], key: object, task: Task) -> Export:
+def export(items: Sequence[ScoredDag], key: object, task: Task, direction: Direction = DIRECTION) -> Export:
     """The file of these DAGs; a zip archive where the format holds one DAG and there are several."""
     formats = formats_of(task)
     chosen = next((format for format in formats if format.key == key), None)
@@ -61,7 +61,7 @@ def export(items: Sequence[ScoredDag], key: object, task: Task) -> Export:
     plural = "dag" if len(items) == 1 else f"{len(items)}-dags"
     try:
         if isinstance(chosen, Format):
-            return Export(f"{stem}-{plural}{chosen.ending}", chosen.write(items, task).encode())
+            return Export(f"{stem}-{plural}{chosen.ending}", chosen.write(items, task, direction).encode())
         texts = [chosen.write(item.dag) for item in items]
     except RequestError:
         raise
@@ -81,20 +81,21 @@ def _zip(files: dict[str, str]) -> bytes:
     return archive.getvalue()
 
 
-def _jsonl(items: Sequence[ScoredDag], task: Task) -> str:
+def _jsonl(items: Sequence[ScoredDag], task: Task, direction: Direction) -> str:
     return "".join(format_line(item) + "\n" for item in items)
 
 
-def _dot(items: Sequence[ScoredDag], task: Task) -> str:
+def _dot(items: Sequence[ScoredDag], task: Task, direction: Direction) -> str:
     return "\n".join(to_dot(item.dag) for item in items)
 
 
-def _svg(items: Sequence[ScoredDag], task: Task) -> str:
+def _svg(items: Sequence[ScoredDag], task: Task, direction: Direction) -> str:
     if len(items) > MAX_DRAWN:
         raise RequestError(f"one picture holds at most {MAX_DRAWN} DAGs, not {len(items)}")
     titles = ["" if item.score is None else f"{item.score:,.4f}" for item in items]
     style = replace(task_style(task), background="#ffffff")
-    return to_svg([item.dag for item in items], titles=titles if any(titles) else None, style=style)
+    dags, shown = [item.dag for item in items], titles if any(titles) else None
+    return to_svg(dags, titles=shown, style=style, arrange=arrangement(direction))
 
 
 JSONL = Format("jsonl", "JSONL", ".jsonl", _jsonl)

@@ -15,9 +15,10 @@ from dvae.explorer.quantities import Mask, Quantities, Quantity
 MAX_TEXT = 500  # characters of a filter
 MAX_CLAUSES = 20
 EXAMPLE = "nodes <= 8, A -> B"
-_BETWEEN = re.compile(r'(?:,|\s+and\s+)(?=(?:[^"]*"[^"]*")*[^"]*$)', re.IGNORECASE)  # outside quotation marks
-_COMPARED = re.compile(r"(.+?)\s*(<=|>=|!=|==|=|<|>)\s*(.+)")
-_ARROW = re.compile(r"(.+?)\s*(?:->|→)\s*(.+)")
+_OUTSIDE = r'(?=(?:[^"]*"[^"]*")*[^"]*$)'  # quotation marks
+_BETWEEN = re.compile(rf"(?:,|\s+and\s+){_OUTSIDE}", re.IGNORECASE)
+_COMPARED = re.compile(rf"(.+?)\s*(<=|>=|!=|==|=|<|>){_OUTSIDE}\s*(.+)")
+_ARROW = re.compile(rf"(.+?)\s*(?:->|→){_OUTSIDE}\s*(.+)")
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "=": operator.eq, "==": operator.eq, "!=": operator.ne,
@@ -53,7 +54,11 @@ def _edge_or_comparison(clause: str, quantities: Quantities) -> Mask:
     compared = _COMPARED.fullmatch(clause)
     if compared is None:
         raise RequestError(f"{clause!r} is no filter; write a comparison or an edge, such as {EXAMPLE}")
-    return _compared(quantities.get(_bare(compared[1])), compared[2], _bare(compared[3]))
+    name, sign, value = _bare(compared[1]), compared[2], _bare(compared[3])
+    if quantities.is_category(name) and sign in ("=", "==", "!="):
+        found = quantities.has_value(name, value)
+        return ~found if sign == "!=" else found
+    return _compared(quantities.get(name), sign, value)
 
 
 def _compared(quantity: Quantity, sign: str, value: str) -> Mask:

@@ -8,7 +8,7 @@ from typing import Any
 from dvae.explorer.charts import Figure, across_chart, axis, plain_layout
 from dvae.explorer.colours import INK
 from dvae.explorer.fronts import FrontView
-from dvae.explorer.map_marks import Trace
+from dvae.explorer.map_marks import Trace, scatter_type
 
 
 def front_chart(view: FrontView, x: str, y: str, colour: str) -> Figure:
@@ -56,7 +56,7 @@ def _front(view: FrontView, x: str, y: str, colour: str) -> Trace:
 def _points(view: FrontView, numbers: Iterable[int], x: str, y: str, name: str, *, marker: dict[str, Any]) -> Trace:
     shown = list(numbers)
     return {
-        "type": "scattergl",
+        "type": scatter_type(len(shown)),
         "mode": "markers",
         "x": [view.values[number][x] for number in shown],
         "y": [view.values[number][y] for number in shown],

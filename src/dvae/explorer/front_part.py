@@ -7,7 +7,7 @@ from typing import Any
 from dash import Dash, Input, Output, State, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
-from dvae.explorer import cards, places
+from dvae.explorer import cards, graph_view, places
 from dvae.explorer.colours import series_colour
 from dvae.explorer.controls import chart, menu, segments
 from dvae.explorer.front_chart import front_chart
@@ -78,15 +78,16 @@ def connect(app: Dash, model: PageModel) -> None:
     @app.callback(
         Output("front-card", "show"), Output("front-card", "bbox"), Output("front-card", "direction"),
         Output("front-card", "children"), Input("front", "hoverData"), Input("tab", "value"), State("study", "value"),
-        State("front-x", "value"), prevent_initial_call=True,
+        State("front-x", "value"), State("direction", "data"), prevent_initial_call=True,
     )  # fmt: skip
-    def hover(data: Any, tab: Any, study: Any, x: Any) -> Any:
+    def hover(data: Any, tab: Any, study: Any, x: Any, direction: Any) -> Any:
         point = _point(data)
         if point is None or tab != "Search" or not isinstance(point.get("bbox"), dict):
             return False, *[no_update] * 3
         trial, snapshot = model.scored_trial(study, point.get("customdata")), model.study(study)
         side = "left" if snapshot.front and snapshot.front.is_high(trial.number, x) else "right"
-        return True, point["bbox"], side, cards.front_card(model.space, snapshot, trial)
+        way = graph_view.direction_of(direction)
+        return True, point["bbox"], side, cards.front_card(model.space, snapshot, trial, way)
 
 
 def _point(data: Any) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ from dvae.errors import DvaeError
 from dvae.explorer import cards, places
 from dvae.explorer.bookmarks import Bookmark
 from dvae.explorer.exports import MAX_DAGS, Export, export
+from dvae.explorer.graph_view import direction_of
 from dvae.explorer.model import PageModel
 from dvae.explorer.places import Given, Known, Place, RequestError
 from dvae.explorer.quantities import NUMBER, SCORE, Mask, Quantities
@@ -91,13 +92,14 @@ def inside(model: PageModel, selection: object) -> Mask:
     return found
 
 
-def export_items(model: PageModel, items: Sequence[Item], key: object) -> Export:
+def export_items(model: PageModel, items: Sequence[Item], key: object, direction: object = None) -> Export:
     """The DAGs of a gallery as a file."""
     if not items:
         raise RequestError("there is no DAG in the gallery to export")
     if len(items) > MAX_DAGS:
         raise RequestError(f"one file holds at most {MAX_DAGS:,} DAGs, not {len(items):,}; select fewer")
-    return export([ScoredDag(item.dag, item.score) for item in items], key, model.space.task)
+    way = direction_of(direction)
+    return export([ScoredDag(item.dag, item.score) for item in items], key, model.space.task, way)
 
 
 def compared(gallery: Gallery, items: Sequence[Item]) -> list[tuple[str, list[str]]]:

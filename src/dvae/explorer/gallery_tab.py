@@ -8,11 +8,12 @@ from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
 from dvae.explorer import gallery, graph_view, places
-from dvae.explorer.cards import score_text
+from dvae.explorer.cards import worth_text
 from dvae.explorer.controls import aria_label, button, download, export_menu, menu, pressed, segments
 from dvae.explorer.gallery import BOOKMARKS, FILTERED, SELECTED, SOURCES, Gallery, Item
 from dvae.explorer.model import PageModel
 from dvae.explorer.quantities import NODES, NUMBER, SCORE
+from dvae.figures import Direction
 
 PAGE = 24  # DAGs that are shown at first, and more at a time
 MAX_PAGES = 1_000
@@ -71,19 +72,23 @@ def connect(app: Dash, model: PageModel) -> None:
         Output("gallery-sort", "options"), Output("gallery-compare", "disabled"),
         Input("gallery-source", "value"), Input("selection", "data"), Input("filter", "value"),
         Input("gallery-sort", "value"), Input("gallery-order", "value"), Input("gallery-more", "n_clicks"),
-        Input("tab", "value"), Input("bookmarked", "data"), State("picked", "data"), prevent_initial_call=True,
+        Input("tab", "value"), Input("bookmarked", "data"), Input("direction", "data"), State("picked", "data"),
+        prevent_initial_call=True,
     )  # fmt: skip
-    def show(kind: Any, selection: Any, text: Any, sort: Any, direction: Any, more: Any, tab: Any, _: Any,
-             picked: Any) -> Any:  # fmt: skip
+    def show(kind: Any, selection: Any, text: Any, sort: Any, order: Any, more: Any, tab: Any, _: Any,
+             direction: Any, picked: Any) -> Any:  # fmt: skip
         if tab != "Gallery":
             raise PreventUpdate
-        found = collected(kind, selection, text, sort, direction)
+        found = collected(kind, selection, text, sort, order)
+        way = graph_view.direction_of(direction)
         pages = places.whole_number(more or 0, 0, MAX_PAGES, "the number of clicks")
         shown = found.items[: PAGE * (pages + 1)]
         ticked = {item.key for item in found.picked(picked)}
         options = [name for name in found.quantities.names if name != NUMBER]
         words = f"{len(found.items):,} DAG{'' if len(found.items) == 1 else 's'}"
-        cells: list[Any] = [_card(model, found, place, sort, item.key in ticked) for place, item in enumerate(shown)]
+        cells: list[Any] = [
+            _card(model, found, place, sort, item.key in ticked, way) for place, item in enumerate(shown)
+        ]
         return (
             cells or html.P(EMPTY[kind], className="hint"), words, len(shown) == len(found.items), options,
             len(found.items) < 2,
@@ -104,14 +109,15 @@ def connect(app: Dash, model: PageModel) -> None:
     @app.callback(
         Output("gallery-compared", "children"), Output("gallery-compared", "hidden"),
         Input("gallery-compare", "n_clicks"), Input("gallery-compare-close", "n_clicks", allow_optional=True),
-        State("picked", "data"), *source, *order, prevent_initial_call=True,
+        State("picked", "data"), State("direction", "data"), *source, *order, prevent_initial_call=True,
     )  # fmt: skip
-    def compare(_: Any, __: Any, picked: Any, *view: Any) -> Any:
+    def compare(_: Any, __: Any, picked: Any, direction: Any, *view: Any) -> Any:
         if ctx.triggered_id == "gallery-compare-close":
             return no_update, True
         found = collected(*view)
         items = found.picked(picked)
-        return _side_by_side(model, items, gallery.compared(found, items)), False
+        way = graph_view.direction_of(direction)
+        return _side_by_side(model, items, gallery.compared(found, items), way), False
 
     @app.callback(
         Output("current", "data", allow_duplicate=True), Output("tab", "value", allow_duplicate=True),
@@ -125,13 +131,14 @@ def connect(app: Dash, model: PageModel) -> None:
 
     @app.callback(
         Output("download", "data", allow_duplicate=True), Output("gallery-export", "value"),
-        Input("gallery-export", "value"), State("picked", "data"), *source, *order, prevent_initial_call=True,
+        Input("gallery-export", "value"), State("picked", "data"), State("direction", "data"), *source, *order,
+        prevent_initial_call=True,
     )  # fmt: skip
-    def export(key: Any, picked: Any, *view: Any) -> Any:
+    def export(key: Any, picked: Any, direction: Any, *view: Any) -> Any:
         if key is None:
             raise PreventUpdate
         found = collected(*view)
-        return download(gallery.export_items(model, found.picked(picked) or found.items, key)), None
+        return download(gallery.export_items(model, found.picked(picked) or found.items, key, direction)), None
 
     @app.callback(
         Output("tab", "value", allow_duplicate=True), Output("gallery-source", "value"),
@@ -156,9 +163,8 @@ def connect(app: Dash, model: PageModel) -> None:
         return "★ Bookmarked" if is_set else "☆ Bookmark", count, "true" if is_set else "false"
 
 
-def _card(model: PageModel, found: Gallery, place: int, sort: Any, ticked: bool) -> html.Div:
+def _card(model: PageModel, found: Gallery, place: int, sort: Any, ticked: bool, way: Direction) -> html.Div:
     item = found.items[place]
-    score = "no score" if item.score is None else score_text(item.score)
     by = found.quantities.get(sort).text(place) if sort in found.quantities.names and sort != SCORE else ""
     box: Any = dcc.Checklist(
         [{"label": html.Span(item.title, className="name"), "value": item.key}], [item.key] if ticked else [],
@@ -169,19 +175,19 @@ def _card(model: PageModel, found: Gallery, place: int, sort: Any, ticked: bool)
         className="thumb",
         title=f"{item.title}: inspect it",
         children=[
-            html.Img(src=graph_view.thumbnail(item.dag, model.space.task), alt=item.title),
-            html.Strong(score),
+            html.Img(src=graph_view.thumbnail(item.dag, model.space.task, way), alt=item.title),
+            html.Strong(worth_text(model.space, item.dag, item.score)),
             html.Small(f"{sort} {by}" if by else f"{len(item.dag)} nodes, {len(item.dag.edges)} edges"),
         ],
     )
     return html.Div([picture, box], className="gallery-card")
 
 
-def _side_by_side(model: PageModel, items: list[Item], rows: list[tuple[str, list[str]]]) -> list[Any]:
+def _side_by_side(model: PageModel, items: list[Item], rows: list[tuple[str, list[str]]], way: Direction) -> list[Any]:
     """The pictures of some DAGs over a table of what tells them apart."""
     head = [html.Th(item.title, scope="col") for item in items]
     pictures = [
-        html.Td(html.Img(src=graph_view.thumbnail(item.dag, model.space.task), alt=f"the DAG {item.title}"))
+        html.Td(html.Img(src=graph_view.thumbnail(item.dag, model.space.task, way), alt=f"the DAG {item.title}"))
         for item in items
     ]
     body = [html.Tr([html.Th("", scope="row"), *pictures])]

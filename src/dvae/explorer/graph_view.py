@@ -27,6 +27,7 @@ from dvae.figures import (
     arrangement,
     column,
     compact,
+    directed,
     layered,
     ring,
     to_svg,
@@ -172,23 +173,24 @@ def film(dags: Sequence[Dag], style: DagStyle, task: Task, direction: Direction 
 
 
 @lru_cache(maxsize=REMEMBERED)
-def thumbnail(dag: Dag, task: Task) -> str:
-    """A small picture as a data address, for an image.
+def thumbnail(dag: Dag, task: Task, direction: Direction = DIRECTION) -> str:
+    """A small picture as a data address, for an image; it runs as all other drawings of its browser tab do.
 
     Small pictures stand side by side to be compared, so nodes have fixed places where the task names them.
     """
     style = compact(task_style(task))
     if len(dag) > MANY_SMALL:
-        text = svg_text(scene_picture(make_scene(dag, style, folding=fold(dag, MANY_SMALL // 3)), style))
+        scene = make_scene(dag, style, direction=direction, folding=fold(dag, MANY_SMALL // 3))
+        text = svg_text(scene_picture(scene, style))
     else:
-        text = to_svg(dag, style=style, arrange=_arrangement(dag, task))
+        text = to_svg(dag, style=style, arrange=_arrangement(dag, task, direction))
     return "data:image/svg+xml;base64," + base64.b64encode(text.encode("utf-8", "replace")).decode("ascii")
 
 
-def _arrangement(dag: Dag, task: Task) -> Arrange:
+def _arrangement(dag: Dag, task: Task, direction: Direction) -> Arrange:
     if task.look.arrangement == "ring" and task.node_names(dag) == list(dag.types):
         return ring(task.vocabulary.labels[2:])
-    return column if task.look.arrangement == "column" else layered
+    return directed(column if task.look.arrangement == "column" else layered, direction)
 
 
 def _frame(dag: Dag, boxes: Sequence[Box], names: Sequence[Name], direction: Direction) -> Frame:

@@ -9,7 +9,7 @@ from dash.exceptions import PreventUpdate
 
 from dvae.dag import Label
 from dvae.errors import DvaeError
-from dvae.explorer import cards, comparison, graph_window, history, places
+from dvae.explorer import cards, comparison, graph_view, graph_window, history, places
 from dvae.explorer.conditions import handles
 from dvae.explorer.controls import button, download, export_menu, menu, pressed
 from dvae.explorer.model import PageModel
@@ -111,21 +111,21 @@ def connect(app: Dash, model: PageModel) -> None:
             ),
             cards.title_of(finding),
             cards.facts(finding, space.task.can_score, space.draws),
-            space.task.format(dag),
+            cards.dag_text(dag, space.task),
             "",
-            cards.neighbour_cards(space, finding),
+            cards.neighbour_cards(space, finding, graph_view.direction_of(direction)),
             nodes, nodes, nodes, None, None, None,
             NO_MESSAGE,
         )  # fmt: skip
 
     @app.callback(
         Output("download", "data"), Output("export", "value"), Input("export", "value"), State("current", "data"),
-        State("enforce", "value"), prevent_initial_call=True,
+        State("enforce", "value"), State("direction", "data"), prevent_initial_call=True,
     )  # fmt: skip
-    def export(key: Any, shown: Any, enforce: Any) -> Any:
+    def export(key: Any, shown: Any, enforce: Any, direction: Any) -> Any:
         if key is None:
             raise PreventUpdate
-        return download(model.export_current(shown, key, enforce)), None
+        return download(model.export_current(shown, key, enforce, direction)), None
 
 
 def _connect_choices(app: Dash, model: PageModel) -> None:

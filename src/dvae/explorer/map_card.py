@@ -6,7 +6,7 @@ from typing import Any
 
 from dash import Dash, Input, Output, Patch, State, ctx, dcc, html, no_update
 
-from dvae.explorer import cards, map_figure, map_marks, map_tools, places
+from dvae.explorer import cards, graph_view, map_figure, map_marks, map_tools, places
 from dvae.explorer.charts import Figure
 from dvae.explorer.controls import aria_label, button, segments
 from dvae.explorer.maps import FlatMap
@@ -17,7 +17,6 @@ OPTIONS: Any = {
     "displaylogo": False,
     "scrollZoom": True,
     "modeBarButtons": [["select2d", "lasso2d", "pan2d", "zoom2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]],
-    "plotGlPixelRatio": 1.5,
 }
 CLICK = "Click a point to see its DAG, or anywhere else to decode that spot."
 DRAG = "Drag A and B to move the ends of the walk."
@@ -116,18 +115,19 @@ def connect(app: Dash, model: PageModel) -> None:
 
     @app.callback(
         Output("hover-card", "show"), Output("hover-card", "bbox"), Output("hover-card", "children"),
-        Input("map-hover", "data"), prevent_initial_call=True,
+        Input("map-hover", "data"), State("direction", "data"), prevent_initial_call=True,
     )  # fmt: skip
-    def hover(data: Any) -> Any:
+    def hover(data: Any, direction: Any) -> Any:
         if not isinstance(data, dict) or not isinstance(data.get("box"), dict):
             return False, no_update, no_update
+        way = graph_view.direction_of(direction)
         if data.get("trial") is not None:
             study = model.study(data.get("study"))
             trial = model.scored_trial(data.get("study"), data["trial"])
-            return True, data["box"], cards.proposal_card(model.space, study, trial)
+            return True, data["box"], cards.proposal_card(model.space, study, trial, way)
         place = model.place({"known": data.get("known")})
         assert isinstance(place, places.Known)
-        return True, data["box"], cards.hover_card(model.space, place.index)
+        return True, data["box"], cards.hover_card(model.space, place.index, way)
 
 
 def _first_figure(space: Space, plane: FlatMap) -> Figure:

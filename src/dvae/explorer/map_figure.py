@@ -27,9 +27,17 @@ BLUR = 1.6  # cells
 MARGIN = 0.06  # around the data, of their range
 MIN_DENSITY = 0.012  # of the largest: below it a mean score says nothing
 
-BACKGROUND, FADED, POINTS, PROPOSALS, PATH_TRACE, GRID, MARKS, CURRENT = range(8)
-"""The positions of the map's traces."""
-POSITIONS = {"points": POINTS, "proposals": PROPOSALS, "marks": MARKS, "current": CURRENT}  # that the browser asks for
+BACKGROUND, FADED, POINTS, KEY, PROPOSALS, PATH_TRACE, GRID, MARKS, CURRENT = range(9)
+"""The positions of the map's traces; the page draws the first three itself (browser/ground.js), plotly the others."""
+GROUND = (BACKGROUND, FADED, POINTS, KEY)  # all that depends on axes, colours and filter
+POSITIONS = {
+    "background": BACKGROUND,
+    "faded": FADED,
+    "points": POINTS,
+    "proposals": PROPOSALS,
+    "marks": MARKS,
+    "current": CURRENT,
+}  # that the browser asks for
 
 
 def map_figure(
@@ -37,11 +45,13 @@ def map_figure(
 ) -> Figure:
     """The map with nothing on it but the known DAGs; `colour` and `shown` are as in `points_trace`."""
     places = plane.project(space.latents).double().numpy()
+    points = points_trace(space, places, colour, shown)
     return {
         "data": [
             background_trace(space, places, background),
             faded_trace(places, shown),
-            points_trace(space, places, colour, shown),
+            points,
+            key_trace(points["marker"]),
             *(nothing() for _ in range(5)),
         ],
         "layout": map_layout(plane, places),
@@ -80,27 +90,32 @@ def points_trace(space: Space, places: Floats, colour: Quantity | None = None, s
     """The known DAGs, coloured by a quantity, else by the rank of their score; `shown` says which of them."""
     look = default_colours(space) if colour is None or colour.name == SCORE else colours_of(colour)
     marker: dict[str, Any] = {"size": _size_of(len(places)), "opacity": 0.72, "color": "#4477b5", **look}
-    trace: Trace = {"type": "scattergl", "mode": "markers", "hoverinfo": "skip", "showlegend": False}
     if shown is None or shown.all():
-        return trace | {"x": packed(places[:, 0]), "y": packed(places[:, 1]), "marker": marker}
-    few = places[shown]
+        return _points(places, marker)
     numbers = np.flatnonzero(shown).tolist()  # what the page calls them: their places among all
-    return trace | {
-        "x": packed(few[:, 0]),
-        "y": packed(few[:, 1]),
-        "customdata": numbers,
-        "marker": only(marker, shown),
-    }
+    return _points(places[shown], only(marker, shown)) | {"customdata": numbers}
+
+
+def key_trace(marker: dict[str, Any]) -> Trace:
+    """The bar that explains the colours of the points: a trace of plotly's without a point."""
+    if "colorbar" not in marker:
+        return nothing()
+    scale = {name: marker[name] for name in ("colorscale", "cmin", "cmax", "colorbar")}
+    key = {**scale, "color": [marker["cmin"]], "showscale": True}
+    return nothing() | {"x": [None], "y": [None], "marker": key}
 
 
 def faded_trace(places: Floats, shown: Mask | None) -> Trace:
     """The known DAGs that a filter leaves out, faintly: where there are others still shows."""
     if shown is None or shown.all():
         return nothing()
-    rest = places[~shown]
-    marker = {"size": _size_of(len(places)) - 1.5, "opacity": 0.22, "color": INK}
-    trace: Trace = {"type": "scattergl", "mode": "markers", "hoverinfo": "skip", "showlegend": False}
-    return trace | {"x": packed(rest[:, 0]), "y": packed(rest[:, 1]), "marker": marker}
+    return _points(places[~shown], {"size": _size_of(len(places)) - 1.5, "opacity": 0.22, "color": INK})
+
+
+def _points(places: Floats, marker: dict[str, Any]) -> Trace:
+    """Points that the page draws itself: plotly keeps them, and leaves them alone."""
+    where = {"x": packed(places[:, 0]), "y": packed(places[:, 1])}
+    return {"type": "scatter", "mode": "markers", "visible": False, **where, "marker": marker}
 
 
 def background_trace(space: Space, places: Floats, kind: str) -> Trace:
@@ -108,11 +123,11 @@ def background_trace(space: Space, places: Floats, kind: str) -> Trace:
     low, high = _bounds(places)
     edges = [np.linspace(low[axis], high[axis], RASTER + 1) for axis in (0, 1)]
     centres = [(line[1:] + line[:-1]) / 2 for line in edges]
-    trace: Trace = {"type": "heatmap", "showscale": False, "hoverinfo": "skip", "zsmooth": "best", "visible": True}
+    trace: Trace = {"type": "heatmap", "zsmooth": "best", "visible": False}
     density = _raster(places, np.ones(len(places)), edges)
     values: Floats = density
     if kind == "none" or (kind == "score" and len(space.sorted_scores) < 2):
-        return {**trace, "visible": False, "x": [], "y": [], "z": []}
+        return {**trace, "x": [], "y": [], "z": []}
     if kind == "score":
         ranks = [space.rank_of(score) for score in space.known.scores]
         scored = np.array([rank is not None for rank in ranks])

@@ -11,6 +11,8 @@ from dvae.explorer.colours import ACCENT, PATH
 
 Trace = dict[str, Any]
 
+MANY = 2_000  # points that SVG is too slow for
+
 
 def nothing() -> Trace:
     """A trace that shows nothing, to keep a position."""
@@ -64,6 +66,7 @@ def marks_trace(marks: Sequence[tuple[str, float, float]]) -> Trace:
         text=[name for name, _, _ in marks],
         textposition="top center",
         textfont={"color": PATH, "size": 15},
+        cliponaxis=False,  # a name at the edge of the map is readable, too
         marker={"size": 10, "symbol": "diamond", "color": PATH},
     )
 
@@ -77,4 +80,10 @@ def current_trace(x: float, y: float) -> Trace:
 
 
 def _trace(xs: list[float], ys: list[float], *, mode: str = "markers", **look: Any) -> Trace:
-    return {"type": "scattergl", "mode": mode, "x": xs, "y": ys, **look, "hoverinfo": "skip", "showlegend": False}
+    kind = scatter_type(len(xs))
+    return {"type": kind, "mode": mode, "x": xs, "y": ys, **look, "hoverinfo": "skip", "showlegend": False}
+
+
+def scatter_type(count: int) -> str:
+    """How plotly draws points: WebGL is slow to begin, and pays only for many of them."""
+    return "scattergl" if count > MANY else "scatter"

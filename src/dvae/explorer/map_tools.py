@@ -108,7 +108,7 @@ def connect(app: Dash, model: PageModel) -> None:
 def _ground(model: PageModel, plane: Map, kind: str, colour: Quantity | None, shown: Mask) -> Patch:
     figure = map_figure.map_figure(model.space, plane, kind, colour, shown)
     patch = Patch()
-    for trace in (map_figure.BACKGROUND, map_figure.FADED, map_figure.POINTS):
+    for trace in map_figure.GROUND:
         patch["data"][trace] = figure["data"][trace]
     patch["layout"] = figure["layout"]
     return patch

@@ -241,19 +241,21 @@ class PageModel:
             raise RequestError(f"the study has no scored trial {wanted}")
         return scored[wanted]
 
-    def export_current(self, current: object, key: object, enforce: object = None) -> Export:
+    def export_current(self, current: object, key: object, enforce: object = None, direction: object = None) -> Export:
         """The page's DAG as a file."""
         finding = self.find(current, enforce)
-        return export([ScoredDag(finding.dag, finding.score)], key, self.space.task)
+        way = graph_view.direction_of(direction)
+        return export([ScoredDag(finding.dag, finding.score)], key, self.space.task, way)
 
-    def export_trials(self, study: object, numbers: object, key: object) -> Export:
+    def export_trials(self, study: object, numbers: object, key: object, direction: object = None) -> Export:
         """The selected ones of a study's best trials as a file, best first."""
         if not isinstance(numbers, list) or not numbers:
             raise RequestError("select at least one DAG to export")
         if len(numbers) > MAX_DAGS:
             raise RequestError(f"one file holds at most {MAX_DAGS:,} DAGs")
         top = [trial for trial in self.study(study).top if trial.number in numbers]
-        return export([ScoredDag(trial.dag, trial.score) for trial in top], key, self.space.task)
+        way = graph_view.direction_of(direction)
+        return export([ScoredDag(trial.dag, trial.score) for trial in top], key, self.space.task, way)
 
     def at(self, plane: Map, latent: Tensor) -> tuple[float, float]:
         """Where a latent is on a map."""

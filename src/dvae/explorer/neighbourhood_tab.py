@@ -6,7 +6,7 @@ from typing import Any
 
 from dash import ALL, Dash, Input, Output, Patch, State, dcc, html, no_update
 
-from dvae.explorer import cards, map_marks, places
+from dvae.explorer import cards, graph_view, map_marks, places
 from dvae.explorer.controls import pressed, segments
 from dvae.explorer.map_figure import GRID
 from dvae.explorer.model import PageModel
@@ -47,9 +47,9 @@ def connect(app: Dash, model: PageModel) -> None:
     @app.callback(
         Output("grid", "children"), Output("grid", "style"), Output("map", "figure", allow_duplicate=True),
         Input("current", "data"), Input("shown-plane", "data"), Input("enforce", "value"), Input("tab", "value"),
-        *controls, prevent_initial_call=True,
+        *controls, Input("direction", "data"), prevent_initial_call=True,
     )  # fmt: skip
-    def square(shown: Any, plane: Any, enforce: Any, tab: Any, side: Any, reach: Any) -> Any:
+    def square(shown: Any, plane: Any, enforce: Any, tab: Any, side: Any, reach: Any, direction: Any) -> Any:
         patch = Patch()
         if tab != "Neighbourhood":
             patch["data"][GRID] = map_marks.nothing()
@@ -57,7 +57,8 @@ def connect(app: Dash, model: PageModel) -> None:
         steps = model.grid(shown, plane, side, reach, enforce)
         across = round(len(steps) ** 0.5)
         patch["data"][GRID] = map_marks.grid_trace(model.plane(plane).project(latents_of(steps)))
-        return cards.grid_cells(model.space, steps), {"--side": across}, patch
+        cells = cards.grid_cells(model.space, steps, graph_view.direction_of(direction))
+        return cells, {"--side": across}, patch
 
     @app.callback(
         Output("current", "data", allow_duplicate=True), Output("tab", "value", allow_duplicate=True),

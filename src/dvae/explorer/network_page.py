@@ -11,7 +11,7 @@ from dash.exceptions import PreventUpdate
 from dvae.bayesnet import Belief, StateShares
 from dvae.errors import DvaeError
 from dvae.explorer.colours import ACCENT
-from dvae.explorer.controls import aria_label, button, drawing, pressed, segments
+from dvae.explorer.controls import drawing, pressed, segments, theme_button
 from dvae.explorer.graph_view import EDGE
 from dvae.explorer.network_model import KINDS, NetworkModel
 
@@ -29,13 +29,12 @@ STYLE: list[dict[str, Any]] = [
 
 def layout(model: NetworkModel) -> html.Div:
     """All parts of the page."""
-    theme = button("◐", "theme", "Light or dark", "quiet icon", **aria_label("Light or dark"))
     head = html.Header(
         className="top",
         children=[
             html.Div([html.Span(className="mark"), html.Span("dvae", className="wordmark")], className="brand"),
             html.Div([html.H1(model.title), html.P(model.facts())], className="run"),
-            html.Div(theme, className="tools"),
+            html.Div(theme_button(), className="tools"),
         ],
     )
     hint = (

@@ -17,7 +17,7 @@ from dvae.explorer import (
     search_tab,
     walk_tab,
 )
-from dvae.explorer.controls import aria_label, button, segments
+from dvae.explorer.controls import aria_label, button, segments, theme_button
 from dvae.explorer.model import PageModel
 from dvae.explorer.places import Known, to_json
 from dvae.explorer.space import Space
@@ -27,8 +27,8 @@ RUNS = "Runs"  # a tab of pages with several
 REFRESH = 2_000  # milliseconds between two reads of a study
 FRAME = 450  # milliseconds per step of a walk that is played
 STORES = (
-    "anchor", "walk-start", "walk-end", "map-click", "map-hover", "map-drag", "selection", "shown-trials", "wired",
-    "address", "opened", "prepared", "bookmarked", "run-click",
+    "anchor", "walk-start", "walk-end", "map-click", "map-hover", "map-drag", "selection", "shown-selection",
+    "shown-trials", "wired", "address", "opened", "prepared", "bookmarked", "run-click",
 )  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def _header(space: Space) -> html.Header:
         button("Random", "go-random", "Decode a random latent", "quiet"),
         button("☆ Bookmark", "bookmark", "Keep the DAG under Inspect among the bookmarks of this run", "quiet"),
         button("Copy link", "copy-link", "Copy a link that reopens this view", "quiet"),
-        button("◐", "theme", "Light or dark", "quiet icon", **aria_label("Light or dark")),
+        theme_button(),
     ]
     return html.Header(
         className="top",
@@ -114,6 +114,10 @@ def _connect_browser(app: Dash, tabs: list[str]) -> None:
     app.clientside_callback(
         f"function (tab) {{ return tab === 'Walk' ? {json.dumps(map_card.DRAG)} : {json.dumps(map_card.CLICK)}; }}",
         Output("map-hint", "children"), Input("tab", "value"), prevent_initial_call=True,
+    )  # fmt: skip
+    app.clientside_callback(
+        "function (selection) { return dvaeGround.choose(selection); }",
+        Output("shown-selection", "data"), Input("selection", "data"), prevent_initial_call=True,
     )  # fmt: skip
     app.clientside_callback(
         "function () { return explorer.drawn(); }",

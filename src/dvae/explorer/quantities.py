@@ -19,6 +19,7 @@ Mask = npt.NDArray[np.bool_]
 SCORE, NODES, EDGES, SPLIT, NUMBER = "score", "nodes", "edges", "split", "number"
 SAMPLE = 500  # DAGs that tell whether a type is worth counting
 MAX_TYPES = 60  # that a list of quantities names; any can be written
+_CALLED = re.compile(r"(count|mean)\((.+)\)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,18 +78,43 @@ class Quantities:
     def _properties(self) -> list[str]:
         return list(dict.fromkeys(name for dag in self.dags for name in dag.properties))
 
+    @cached_property
+    def _columns(self) -> dict[str, bool]:
+        """The columns of nodes and edges, and whether each holds numbers."""
+        found: dict[str, bool] = {}
+        for dag in self.dags[:SAMPLE]:
+            for name, column in (*dag.node.items(), *dag.edge.items()):
+                known = next((value for value in column if value is not None), None)
+                if known is not None:
+                    found.setdefault(name, not isinstance(known, str))
+        return found
+
+    @property
+    def means(self) -> list[str]:
+        """The means of the columns of numbers, one for each."""
+        return [f"mean({name})" for name, is_number in self._columns.items() if is_number]
+
     @property
     def names(self) -> list[str]:
         """All of them, as they are written in a filter."""
         own = [*self._given, NODES, EDGES, *self._named]
         more = [name for name in self._properties if name not in own]
-        return [*own, *more, *(f"count({label})" for label in self.labels[:MAX_TYPES])]
+        return [*own, *more, *self.means, *(f"count({label})" for label in self.labels[:MAX_TYPES])]
 
     @property
     def useful(self) -> list[str]:
         """Those that tell DAGs apart."""
         few = Quantities(self.dags[:SAMPLE], {}, labels=self.labels)  # types are many, and counted one by one
-        return [name for name in self.names if (few if name.startswith("count(") else self).get(name).varies]
+        return [name for name in self.names if (few if _CALLED.fullmatch(name) else self).get(name).varies]
+
+    def is_category(self, name: str) -> bool:
+        """Whether this is a column of words, of nodes or edges."""
+        return self._columns.get(name) is False and name not in self.names
+
+    def has_value(self, name: str, value: str) -> Mask:
+        """Which DAGs have a node or an edge with this word in a column."""
+        columns = [(*dag.node.get(name, ()), *dag.edge.get(name, ())) for dag in self.dags]
+        return np.array([value in column for column in columns], bool)
 
     def _get(self, name: str) -> Quantity:
         """The quantity called `name`."""
@@ -104,26 +130,36 @@ class Quantities:
             return Quantity(name, _floats([len(dag.edges) for dag in self.dags]))
         if name in self._properties:
             return Quantity(name, _floats([dag.properties.get(name) for dag in self.dags]))
-        counted = re.fullmatch(r"count\((.+)\)", name)
-        if counted is None:
+        called = _CALLED.fullmatch(name)
+        if called is None or (called[1] == "mean" and name not in self.means):
             few = ", ".join(self.names[:12])
             raise RequestError(f"there is no {name!r} here; choose one of {few}, or count(TYPE)")
-        label = self.label(counted[1])
+        if called[1] == "mean":
+            return Quantity(name, _floats([_mean(dag, called[2]) for dag in self.dags]))
+        label = self.label(called[2])
         return Quantity(name, _floats([dag.types.count(label) for dag in self.dags]))
 
     def label(self, text: str) -> Label:
         """The type of nodes that is written so."""
-        written = text.strip().strip('"')
-        for label in self.labels:
-            if str(label) == written:
-                return label
+        bare = text.strip()
+        unquoted = bare[1:-1] if len(bare) > 1 and bare[0] == bare[-1] == '"' else bare
+        for written in (text, bare, unquoted):  # a name may have spaces or quotation marks of its own
+            for label in self.labels:
+                if str(label) == written:
+                    return label
         few = ", ".join(str(label) for label in self.labels[:12])
-        raise RequestError(f"no DAG here has a node of type {written!r}; types are {few}")
+        raise RequestError(f"no DAG here has a node of type {unquoted!r}; types are {few}")
 
     def _has_edge(self, source: str, target: str) -> Mask:
         """Which DAGs have an edge from one type to another."""
         ends = self.label(source), self.label(target)
         return np.array([any((dag.types[u], dag.types[v]) == ends for u, v in dag.edges) for dag in self.dags], bool)
+
+
+def _mean(dag: Dag, column: str) -> float | None:
+    """The mean of a column of numbers over the nodes and edges that have one."""
+    values = [float(value) for value in (*dag.node.get(column, ()), *dag.edge.get(column, ())) if value is not None]
+    return sum(values) / len(values) if values else None
 
 
 def _floats(values: Sequence[float | None]) -> Floats:

@@ -24,7 +24,8 @@ def parts() -> list[Any]:
         segments("scale", [SCORES, GAP], SCORES, "What the curves show"),
         dcc.Interval(id="replay-player", interval=FRAME, disabled=True),
     ]
-    return [chart("progress", "chart-frame"), html.Div(player, className="row slider-row replay-row")]
+    key = html.Div(id="progress-key", className="chart-key")
+    return [chart("progress", "chart-frame keyed", key), html.Div(player, className="row slider-row replay-row")]
 
 
 def connect(app: Dash, model: PageModel) -> None:
@@ -41,17 +42,18 @@ def connect(app: Dash, model: PageModel) -> None:
         return count, value if moved else count
 
     @app.callback(
-        Output("progress", "figure"), Input("shown-trials", "data"), Input("scale", "value"), State("study", "value"),
-        prevent_initial_call=True,
+        Output("progress", "figure"), Output("progress-key", "children"), Input("shown-trials", "data"),
+        Input("scale", "value"), State("study", "value"), prevent_initial_call=True,
     )  # fmt: skip
     def curves(shown: Any, scale: Any, number: Any) -> Any:
         if shown is None:
-            return charts.empty_chart()
+            return charts.empty_chart(), []
         study = model.study(number)
         studies = model.comparable_studies(number)
         lines = () if study.front else model.baselines
         draw = charts.gap_chart if places.choice(scale, (SCORES, GAP), "the scale") == GAP else charts.progress_chart
-        return draw(studies, number, lines)
+        figure = draw(studies, number, lines)
+        return figure, [_key(trace) for trace in figure["data"]]
 
     @app.callback(
         Output("map", "figure", allow_duplicate=True), Output("replay-words", "children"),
@@ -89,3 +91,10 @@ def connect(app: Dash, model: PageModel) -> None:
         Output("replay-play", "children", allow_duplicate=True), Input("replay-player", "n_intervals"),
         State("replay", "value"), State("replay", "max"), prevent_initial_call=True,
     )  # fmt: skip
+
+
+def _key(trace: map_marks.Trace) -> html.Span:
+    """What a line of the chart is."""
+    line = trace["line"]
+    look = {"borderTop": f"{line['width']}px {'dotted' if line['dash'] == 'dot' else 'solid'} {line['color']}"}
+    return html.Span([html.I(style=look), trace["name"]])

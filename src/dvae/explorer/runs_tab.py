@@ -16,7 +16,7 @@ from dvae.explorer.places import Given, Place
 from dvae.explorer.space import Finding
 from dvae.runs import Comparison
 
-OPTIONS: Any = {"displayModeBar": False, "scrollZoom": True, "plotGlPixelRatio": 1.5}
+OPTIONS: Any = {"displayModeBar": False, "scrollZoom": True}
 
 
 def panel(model: PageModel) -> html.Div:
@@ -65,7 +65,7 @@ def _card(number: int, other: PageModel) -> html.Section:
     for axis in ("xaxis", "yaxis"):
         figure["layout"][axis] |= {"showticklabels": False, "automargin": False}
     figure["layout"]["yaxis"]["title"] = {"text": ""}
-    figure["data"][map_figure.POINTS]["marker"] |= {"showscale": False}
+    figure["data"][map_figure.KEY] = map_marks.nothing()
     graph = dcc.Graph(
         id={"type": "run-map", "index": number}, figure=figure, config=OPTIONS, responsive=True, className="graph"
     )
@@ -135,7 +135,6 @@ def _marked(other: PageModel, finding: Finding | str, plane: object) -> Patch:
     patch = Patch()
     for trace in (map_figure.BACKGROUND, map_figure.POINTS):
         patch["data"][trace] = figure["data"][trace]
-    patch["data"][map_figure.POINTS]["marker"]["showscale"] = False
     for axis in ("xaxis", "yaxis"):
         patch["layout"][axis]["range"] = figure["layout"][axis]["range"]
     patch["layout"]["xaxis"]["title"]["text"] = figure["layout"]["xaxis"]["title"]["text"]

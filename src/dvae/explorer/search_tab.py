@@ -8,13 +8,13 @@ from dash import ALL, Dash, Input, Output, State, html, no_update
 from dash.exceptions import PreventUpdate
 
 from dvae.errors import DvaeError
-from dvae.explorer import cards, front_part, places, replay_part, trials_part
+from dvae.explorer import cards, front_part, graph_view, places, replay_part, trials_part
 from dvae.explorer.colours import series_colour
 from dvae.explorer.controls import aria_label, download, export_menu, menu, pressed, segments
 from dvae.explorer.model import PageModel
 from dvae.explorer.space import Space
 
-COMMANDS = "dvae search RUN --storage sqlite:///search.db\ndvae explore RUN --study sqlite:///search.db"
+COMMANDS = "dvae search RUN\ndvae explore RUN"
 
 
 def panel(space: Space, study_names: list[str]) -> html.Div:
@@ -26,7 +26,7 @@ def panel(space: Space, study_names: list[str]) -> html.Div:
 def _no_study() -> list[Any]:
     return [
         html.H3("This page follows no search"),
-        html.P("Start a search, then open this page with its storage to watch it live:"),
+        html.P("Start a search of this run, then open this page again to watch it live:"),
         html.Pre(COMMANDS),
     ]
 
@@ -35,7 +35,7 @@ def _study_parts(space: Space, names: list[str]) -> list[Any]:
     studies = [{"label": _study_label(number, name), "value": number} for number, name in enumerate(names)]
     head = [
         menu("study", "study", "drop wide", options=studies, value=0),
-        html.Span(id="study-words", className="label grow"),
+        html.Span(id="study-words", className="label"),
         html.Span("live", id="live", className="live", hidden=True),
     ]
     table = [
@@ -46,7 +46,7 @@ def _study_parts(space: Space, names: list[str]) -> list[Any]:
     waiting = html.P("Reading the study …", className="hint waiting")
     best = html.Div(waiting, id="top", className="table-frame", tabIndex=0, role="group", **aria_label("Best DAGs"))
     return [
-        html.Div(head, className="row"),
+        html.Div(head, className="row study-row"),
         html.P(id="study-problem", className="problem"),
         *front_part.parts(),
         *replay_part.parts(),
@@ -69,12 +69,13 @@ def connect(app: Dash, model: PageModel) -> None:
     @app.callback(
         Output("study-words", "children"), Output("live", "hidden"), Output("study-problem", "children"),
         Output("top", "children"), Output("shown-trials", "data"),
-        Input("clock", "n_intervals"), Input("study", "value"), Input("tab", "value"), State("shown-trials", "data"),
-        ticks, prevent_initial_call=True,
+        Input("clock", "n_intervals"), Input("study", "value"), Input("tab", "value"), Input("direction", "data"),
+        State("shown-trials", "data"), ticks, prevent_initial_call=True,
         # A tick while the answer is under way would throw that answer away, and a slow one would never come.
         running=[(Output("clock", "disabled"), True, False)],
     )  # fmt: skip
-    def follow(_: Any, number: Any, tab: Any, before: Any, ticked: Any) -> Any:
+    def follow(_: Any, number: Any, tab: Any, direction: Any, before: Any, ticked: Any) -> Any:
+        way = graph_view.direction_of(direction)
         if tab != "Search":
             if before is None:
                 raise PreventUpdate
@@ -84,10 +85,10 @@ def connect(app: Dash, model: PageModel) -> None:
         except DvaeError as error:  # a search that is not there yet, or is moving: the page goes on asking
             return no_update, True, str(error), *[no_update] * 2
         others = [len(each.scored) for each in model.comparable_studies(number).values()]
-        now = [number, study.words, study.ended, others]
+        now = [number, study.words, study.ended, others, way]
         if now == before:
             raise PreventUpdate
-        rows = cards.top_rows(model.space, study, set(_ticked(ticked)))
+        rows = cards.top_rows(model.space, study, set(_ticked(ticked)), way)
         return study.words, not study.is_live, study.problem, rows, now
 
     @app.callback(
@@ -101,14 +102,15 @@ def connect(app: Dash, model: PageModel) -> None:
     @app.callback(
         Output("download", "data", allow_duplicate=True), Output("export-top", "value"),
         Input("export-top", "value"), ticks, State("study", "value"), State("table-kind", "value"),
-        State("trial-filter", "value"), State("trial-sort", "data"), prevent_initial_call=True,
+        State("trial-filter", "value"), State("trial-sort", "data"), State("direction", "data"),
+        prevent_initial_call=True,
     )  # fmt: skip
-    def export(key: Any, ticked: Any, study: Any, kind: Any, text: Any, order: Any) -> Any:
+    def export(key: Any, ticked: Any, study: Any, kind: Any, text: Any, order: Any, direction: Any) -> Any:
         if key is None:
             raise PreventUpdate
         if kind == trials_part.ALL_TRIALS:
-            return download(trials_part.export_rows(model, study, text, order, key)), None
-        return download(model.export_trials(study, _ticked(ticked), key)), None
+            return download(trials_part.export_rows(model, study, text, order, key, direction)), None
+        return download(model.export_trials(study, _ticked(ticked), key, direction)), None
 
 
 def _ticked(values: Any) -> list[int]:

@@ -12,6 +12,7 @@ import time
 from typing import Any
 
 from dvae.errors import ConfigError, DvaeError
+from dvae.explorer import plotly_file
 from dvae.explorer.model import PageModel
 from dvae.explorer.network_model import NetworkModel
 from dvae.extras import missing
@@ -22,7 +23,7 @@ PATIENCE = 20.0  # seconds that a request waits
 SILENCE = 10.0  # seconds that a client may send nothing
 BODY_SECONDS = 20.0  # in which a request must be here as a whole
 STYLES = ("tools.css",)
-SCRIPTS = ("requests.js", "map.js", "address.js", "names.js")
+SCRIPTS = ("requests.js", "ground.js", "map.js", "address.js", "names.js")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # The page may load from where it came from, and from nowhere else.
 POLICY = (
@@ -73,6 +74,7 @@ def _app(title: str, layout: Any, host: str) -> Any:
     )
     app.layout = layout
     _bound(app.server, host)
+    plotly_file.serve(app.server)
     return app
 
 

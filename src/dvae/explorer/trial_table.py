@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from dvae.dag import Dag
 from dvae.explorer import filters, places
+from dvae.explorer.fronts import FrontView
 from dvae.explorer.quantities import EDGES, NODES, SCORE, Quantities
 from dvae.explorer.studies import Snapshot, Tried
 
-TRIAL, STATE = "trial", "state"
+TRIAL, STATE, STANDING, ATTRIBUTES = "trial", "state", "standing", "attributes"
+ON_FRONT, FEASIBLE, INFEASIBLE, UNKNOWN = "on the front", "feasible", "infeasible", "not known"
 MAX_VALUES = 6  # columns for values that the score gave by name
+MAX_WORDS = 400  # characters of what the columns of a DAG say
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +26,7 @@ class TrialTable:
 
     trials: tuple[Tried, ...]
     quantities: Quantities
+    broken: Mapping[int, str]  # constraints that trials break, in words, by their numbers
 
     @classmethod
     def of(cls, study: Snapshot) -> TrialTable:
@@ -31,13 +37,24 @@ class TrialTable:
             **{name: [trial.values.get(name) for trial in study.trials] for name in names if name != SCORE},
         }
         named = {STATE: [trial.state for trial in study.trials]}
-        return cls(study.trials, Quantities([trial.dag for trial in study.trials], given, named))
+        if study.front is not None:
+            named[STANDING] = [standing(study.front, trial.number) for trial in study.trials]
+        numbers = [trial.number for trial in study.trials]
+        broken = {number: words for number in numbers if (words := broken_constraints(study.front, number))}
+        return cls(study.trials, Quantities([trial.dag for trial in study.trials], given, named), broken)
 
     @property
     def columns(self) -> list[str]:
         """The quantities that the table shows."""
         values = list(dict.fromkeys(name for trial in self.trials for name in trial.values if name != SCORE))
-        return [TRIAL, STATE, SCORE, *values[:MAX_VALUES], NODES, EDGES]
+        standing = [STANDING] if STANDING in self.quantities.names else []
+        means = self.quantities.means[:MAX_VALUES]
+        return [TRIAL, STATE, SCORE, *values[:MAX_VALUES], *standing, NODES, EDGES, *means]
+
+    @cached_property
+    def has_attributes(self) -> bool:
+        """Whether nodes or edges of these DAGs have columns."""
+        return any(trial.dag.node or trial.dag.edge for trial in self.trials)
 
     def rows(self, text: object, order: object) -> list[int]:
         """The places of the trials that pass a filter, in an order: a column and whether it rises."""
@@ -48,3 +65,28 @@ class TrialTable:
         keys = np.where(np.isnan(values), np.inf, values if asked.get("rising", True) else -values)
         rows: list[int] = found[np.argsort(keys, kind="stable")].tolist()
         return rows
+
+
+def standing(front: FrontView, number: int) -> str:
+    """What became of a trial in a search for several objectives."""
+    if number not in front.values:
+        return UNKNOWN
+    return ON_FRONT if number in front.front else FEASIBLE if number in front.feasible else INFEASIBLE
+
+
+def broken_constraints(front: FrontView | None, number: int) -> str | None:
+    """The constraints that a trial breaks, in words; None where it breaks none."""
+    if front is None or number not in front.values or number in front.feasible:
+        return None
+    broken = [each for each in front.objectives.constraints if each.excess(front.values[number]) > 0]
+    return f"breaks {' and '.join(map(str, broken))}" if broken else None
+
+
+def attribute_words(dag: Dag) -> str:
+    """What the columns of a DAG say, node by node and edge by edge."""
+    parts = []
+    for name, column in (*dag.node.items(), *dag.edge.items()):
+        values = ["–" if value is None else value if isinstance(value, str) else f"{value:.6g}" for value in column]
+        parts.append(f"{name}: {', '.join(values)}")
+    words = "; ".join(parts)
+    return words if len(words) <= MAX_WORDS else words[: MAX_WORDS - 1] + "…"

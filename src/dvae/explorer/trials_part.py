@@ -15,7 +15,8 @@ from dvae.explorer.exports import MAX_DAGS, Export, export
 from dvae.explorer.model import PageModel
 from dvae.explorer.places import RequestError
 from dvae.explorer.quantities import SCORE
-from dvae.explorer.trial_table import TrialTable
+from dvae.explorer.trial_table import ATTRIBUTES, STANDING, STATE, TrialTable, attribute_words
+from dvae.figures import Direction
 
 BEST, ALL_TRIALS = "best", "all trials"
 TICK, ROWS = "Tick DAGs to export", "Export the rows below"
@@ -49,10 +50,10 @@ def connect(app: Dash, model: PageModel) -> None:
         Output("trial-rows", "children"), Output("trial-words", "children"), Output("trial-words", "className"),
         Output("trials-more", "hidden"),
         Input("shown-trials", "data"), Input("table-kind", "value"), Input("trial-filter", "value"),
-        Input("trial-sort", "data"), Input("trials-more", "n_clicks"), State("study", "value"),
-        prevent_initial_call=True,
+        Input("trial-sort", "data"), Input("trials-more", "n_clicks"), Input("direction", "data"),
+        State("study", "value"), prevent_initial_call=True,
     )  # fmt: skip
-    def show(shown: Any, kind: Any, text: Any, order: Any, more: Any, number: Any) -> Any:
+    def show(shown: Any, kind: Any, text: Any, order: Any, more: Any, direction: Any, number: Any) -> Any:
         if shown is None or kind != ALL_TRIALS:
             raise PreventUpdate
         table = TrialTable.of(model.study(number))
@@ -63,7 +64,8 @@ def connect(app: Dash, model: PageModel) -> None:
         pages = places.whole_number(more or 0, 0, MAX_PAGES, "the number of clicks")
         some = rows[: PAGE * (pages + 1)]
         words = f"{len(rows):,} of {len(table.trials):,}" if len(rows) < len(table.trials) else f"{len(rows):,} trials"
-        body = html.Tbody([_row(model, table, place) for place in some])
+        way = graph_view.direction_of(direction)
+        body = html.Tbody([_row(model, table, place, way) for place in some])
         return [_head(table, order), body], words, "label", len(some) == len(rows)
 
     @app.callback(
@@ -84,13 +86,16 @@ def connect(app: Dash, model: PageModel) -> None:
         return whole, not whole, ROWS if whole else TICK
 
 
-def export_rows(model: PageModel, study: object, text: object, order: object, key: object) -> Export:
+def export_rows(
+    model: PageModel, study: object, text: object, order: object, key: object, direction: object = None
+) -> Export:
     """The trials that pass a filter, in their order, as a file."""
     table = TrialTable.of(model.study(study))
     rows = [table.trials[place] for place in table.rows(text, order)]
     if len(rows) > MAX_DAGS:
         raise RequestError(f"one file holds at most {MAX_DAGS:,} DAGs, not {len(rows):,}; filter them first")
-    return export([ScoredDag(trial.dag, trial.score) for trial in rows], key, model.space.task)
+    way = graph_view.direction_of(direction)
+    return export([ScoredDag(trial.dag, trial.score) for trial in rows], key, model.space.task, way)
 
 
 def _head(table: TrialTable, order: Any) -> html.Thead:
@@ -103,17 +108,23 @@ def _head(table: TrialTable, order: Any) -> html.Thead:
             name + sign, id={"type": "sort", "index": name}, className="sorter", title=f"Sort by {name}"
         )
         cells.append(html.Th(sorter, scope="col", **state))
+    if table.has_attributes:
+        cells.append(html.Th(ATTRIBUTES, scope="col"))
     return html.Thead(html.Tr([*cells, html.Th("", scope="col")]))
 
 
-def _row(model: PageModel, table: TrialTable, place: int) -> html.Tr:
+def _row(model: PageModel, table: TrialTable, place: int, way: Direction) -> html.Tr:
     trial = table.trials[place]
-    picture = html.Img(src=graph_view.thumbnail(trial.dag, model.space.task), alt=f"the DAG of trial {trial.number}")
-    cells: list[Any] = [html.Td(picture)]
+    source = graph_view.thumbnail(trial.dag, model.space.task, way)
+    cells: list[Any] = [html.Td(html.Img(src=source, alt=f"the DAG of trial {trial.number}"))]
     for name in table.columns:
         value = trial.score if name == SCORE else None
         words = table.quantities.get(name).text(place) if value is None else cards.score_text(value)
-        cells.append(html.Td(words, title=trial.error if name == "state" else None))
+        title = trial.error if name == STATE else table.broken.get(trial.number) if name == STANDING else None
+        cells.append(html.Td(words, title=title))
+    if table.has_attributes:
+        said = attribute_words(trial.dag)
+        cells.append(html.Td(said, title=said, className="said"))
     open_it: Any = button("Inspect", "", kind="quiet small")
     open_it.id = {"type": "row", "index": trial.number}
-    return html.Tr([*cells, html.Td(open_it if trial.score is not None else "")])
+    return html.Tr([*cells, html.Td(open_it if trial.score is not None else "", className="open")])

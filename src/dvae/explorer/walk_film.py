@@ -10,9 +10,9 @@ from xml.sax.saxutils import escape
 from dvae.dag import Dag
 from dvae.explorer.cards import score_text
 from dvae.explorer.exports import Export
-from dvae.explorer.graph_view import Frame, common_frame, task_style
+from dvae.explorer.graph_view import DIRECTION, Frame, common_frame, task_style
 from dvae.explorer.walks import Step
-from dvae.figures import layered, to_svg
+from dvae.figures import Direction, arrangement, layered, to_svg
 from dvae.figures.layout import Box, Layout
 from dvae.tasks import Task
 
@@ -44,16 +44,16 @@ def scenes(steps: Sequence[Step]) -> list[Scene]:
     return found
 
 
-def film_file(steps: Sequence[Step], task: Task) -> Export:
+def film_file(steps: Sequence[Step], task: Task, direction: Direction = DIRECTION) -> Export:
     """The walk as an animated SVG, which browsers play without a script."""
     stem = re.sub(r"[^A-Za-z0-9]+", "-", task.name.split("/")[-1]).strip("-").lower() or "dvae"
-    return Export(f"{stem}-walk.svg", animated_svg(steps, task).encode("utf-8", "replace"))
+    return Export(f"{stem}-walk.svg", animated_svg(steps, task, direction).encode("utf-8", "replace"))
 
 
-def animated_svg(steps: Sequence[Step], task: Task) -> str:
+def animated_svg(steps: Sequence[Step], task: Task, direction: Direction = DIRECTION) -> str:
     """The text of the film."""
     played = scenes(steps)
-    pictures = _pictures([scene.step.dag for scene in played], task)
+    pictures = _pictures([scene.step.dag for scene in played], task, direction)
     sizes = [_size(picture) for picture in pictures]
     width, height = max(max(size[0] for size in sizes), 260.0), max(size[1] for size in sizes)
     lengths = [max(LEAST_SECONDS, SECONDS_PER_STEP * (scene.last - scene.first + 1)) for scene in played]
@@ -104,12 +104,12 @@ def _caption(scene: Scene, count: int) -> str:
     return f"{where} of {count}" + ("" if scene.step.score is None else f" · {score_text(scene.step.score)}")
 
 
-def _pictures(dags: Sequence[Dag], task: Task) -> list[str]:
+def _pictures(dags: Sequence[Dag], task: Task, direction: Direction) -> list[str]:
     """Drawings of DAGs, with nodes in the same places where one frame can hold them all."""
     style = task_style(task)
-    shared = common_frame(dags, style, task)
+    shared = common_frame(dags, style, task, direction)
     if shared is None:
-        return [to_svg(dag, style=style) for dag in dags]
+        return [to_svg(dag, style=style, arrange=arrangement(direction)) for dag in dags]
     return [to_svg(dag, style=style, arrange=lambda d, boxes: _within(shared, d, boxes, task)) for dag in dags]
 
 

@@ -14,6 +14,7 @@ from dvae.explorer.model import WALK_STEPS, PageModel
 from dvae.explorer.space import Space
 from dvae.explorer.walk_film import Scene, film_file, scenes
 from dvae.explorer.walks import PATHS, latents_of
+from dvae.figures import Direction
 
 
 def panel() -> html.Div:
@@ -74,13 +75,14 @@ def connect(app: Dash, model: PageModel) -> None:
     @app.callback(
         Output("start-card", "children"), Output("end-card", "children"), Output("walk-body", "hidden"),
         Output("set-start", "className"), Output("set-end", "className"),
-        Input("walk-start", "data"), Input("walk-end", "data"),
+        Input("walk-start", "data"), Input("walk-end", "data"), Input("direction", "data"),
     )  # fmt: skip
-    def end_cards(start: Any, end: Any) -> Any:
+    def end_cards(start: Any, end: Any, direction: Any) -> Any:
+        way = graph_view.direction_of(direction)
         found = [None if place is None else model.find(place) for place in (start, end)]
         looks = ["quiet small" + ("" if place is None else " on") for place in (start, end)]
         return (
-            cards.end_card(space, found[0], "A"), cards.end_card(space, found[1], "B"),
+            cards.end_card(space, found[0], "A", way), cards.end_card(space, found[1], "B", way),
             start is None or end is None, *looks,
         )  # fmt: skip
 
@@ -95,12 +97,13 @@ def connect(app: Dash, model: PageModel) -> None:
 
     @app.callback(
         Output("film", "children"), Input("walk-start", "data"), Input("walk-end", "data"), Input("path", "value"),
-        Input("enforce", "value"), Input("tab", "value"), prevent_initial_call=True,
+        Input("enforce", "value"), Input("tab", "value"), Input("direction", "data"), prevent_initial_call=True,
     )  # fmt: skip
-    def strip(start: Any, end: Any, path: Any, enforce: Any, tab: Any) -> Any:
+    def strip(start: Any, end: Any, path: Any, enforce: Any, tab: Any, direction: Any) -> Any:
         if start is None or end is None or tab != "Walk":
             raise PreventUpdate
-        return [_frame(space, scene) for scene in scenes(model.walk(start, end, path, enforce).steps)]
+        way = graph_view.direction_of(direction)
+        return [_frame(space, scene, way) for scene in scenes(model.walk(start, end, path, enforce, way).steps)]
 
     @app.callback(
         Output("step", "value", allow_duplicate=True), Input({"type": "frame", "index": ALL}, "n_clicks"),
@@ -111,10 +114,12 @@ def connect(app: Dash, model: PageModel) -> None:
 
     @app.callback(
         Output("download", "data", allow_duplicate=True), Input("walk-film", "n_clicks"), State("walk-start", "data"),
-        State("walk-end", "data"), State("path", "value"), State("enforce", "value"), prevent_initial_call=True,
+        State("walk-end", "data"), State("path", "value"), State("enforce", "value"),
+        State("direction", "data"), prevent_initial_call=True,
     )  # fmt: skip
-    def film(_: Any, start: Any, end: Any, path: Any, enforce: Any) -> Any:
-        return download(film_file(model.walk(start, end, path, enforce).steps, space.task))
+    def film(_: Any, start: Any, end: Any, path: Any, enforce: Any, direction: Any) -> Any:
+        way = graph_view.direction_of(direction)
+        return download(film_file(model.walk(start, end, path, enforce, way).steps, space.task, way))
 
     _connect_browser(app)
 
@@ -166,7 +171,7 @@ def _connect_browser(app: Dash) -> None:
     )  # fmt: skip
 
 
-def _frame(space: Space, scene: Scene) -> html.Button:
+def _frame(space: Space, scene: Scene, way: Direction) -> html.Button:
     """One DAG of the film strip, to click."""
     score = (
         "not valid" if not scene.step.valid else "" if scene.step.score is None else cards.score_text(scene.step.score)
@@ -178,7 +183,7 @@ def _frame(space: Space, scene: Scene) -> html.Button:
         className="thumb",
         title=f"Go to step {scene.first}",
         children=[
-            html.Img(src=graph_view.thumbnail(scene.step.dag, space.task), alt=f"the DAG of step {scene.first}"),
+            html.Img(src=graph_view.thumbnail(scene.step.dag, space.task, way), alt=f"the DAG of step {scene.first}"),
             html.Strong(score),
             html.Small(f"step {where}"),
         ],

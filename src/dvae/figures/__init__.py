@@ -4,7 +4,7 @@ from dvae.figures.arrows import EdgeLook
 from dvae.figures.curves import Series, read_series, save_curves
 from dvae.figures.dags import draw_dag, draw_dags, save_dags, to_png, to_svg
 from dvae.figures.differences import difference_scene, draw_difference, save_difference
-from dvae.figures.directions import DIRECTIONS, Direction, arrangement, rightward
+from dvae.figures.directions import DIRECTIONS, Direction, arrangement, directed, rightward
 from dvae.figures.fixed_layouts import Arrange, column, ring
 from dvae.figures.folding import Folding, fold
 from dvae.figures.front import FrontFigure, save_front
@@ -48,6 +48,7 @@ __all__ = [
     "column",
     "compact",
     "difference_scene",
+    "directed",
     "draw_dag",
     "draw_dags",
     "draw_difference",

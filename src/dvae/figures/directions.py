@@ -16,14 +16,21 @@ DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 
 def rightward(dag: Dag, boxes: Sequence[Box]) -> Layout:
     """The layered drawing of a DAG, left to right."""
-    return _turned(layered(dag, [_turned_box(box) for box in boxes]))
+    return directed(layered, "right")(dag, boxes)
 
 
 def arrangement(direction: str) -> Arrange:
     """The layered layout that runs this way."""
+    return directed(layered, direction)
+
+
+def directed(arrange: Arrange, direction: str) -> Arrange:
+    """A layout that runs downwards, turned where it is to run to the right."""
     if direction not in DIRECTIONS:
         raise ConfigError(f"{direction!r} is no direction of a drawing; choose one of {', '.join(DIRECTIONS)}")
-    return rightward if direction == "right" else layered
+    if direction == "down":
+        return arrange
+    return lambda dag, boxes: _turned(arrange(dag, [_turned_box(box) for box in boxes]))
 
 
 def _turned(layout: Layout) -> Layout:

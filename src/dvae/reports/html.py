@@ -36,7 +36,8 @@ def to_html(document: Document) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">\n'
         f"<title>{escape(document.title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
         f'<div class="head"><h1>{escape(document.title)}</h1>'
-        '<button type="button" class="theme" title="Light or dark" aria-label="Light or dark">◐</button></div>\n'
+        '<button type="button" class="theme" title="Light or dark" aria-label="Light or dark">'
+        '<span class="half"></span></button></div>\n'
         + note
         + above
         + (f'<nav aria-label="Contents">{links}</nav>\n' if len(headings) > 2 else "")

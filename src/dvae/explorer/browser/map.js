@@ -18,6 +18,7 @@
     if (!graph || !graph.on || !graph._fullLayout || !graph._fullLayout.xaxis) return setTimeout(watch, 60);
     graph.on("plotly_selected", selected);
     graph.on("plotly_deselect", () => store("selection", null));
+    dvaeGround.watchAll();
     root.dataset.ready = "yes";
     setTimeout(() => store("opened", 1), 1500);  // what may be needed later is made once all is shown
   }
@@ -32,8 +33,8 @@
   }
 
   function nearest(at, trace, reach) {  // the place in a trace, of what lies within reach; of equals the last
-    const drawn = at.graph._fullData.find(each => each.index === trace);
-    if (!drawn || drawn.visible !== true || !drawn.x) return null;
+    const drawn = dvaeGround.points(at.graph, trace);
+    if (!drawn) return null;
     const across = at.xaxis._length / (at.xaxis.range[1] - at.xaxis.range[0]);
     const up = at.yaxis._length / (at.yaxis.range[1] - at.yaxis.range[0]);
     let best = null, least = reach * reach;
@@ -70,7 +71,7 @@
     if (key === hovered) return;
     hovered = key;
     if (!key) return store("map-hover", null);
-    const drawn = at.graph._fullData.find(each => each.index === found.trace);
+    const drawn = dvaeGround.points(at.graph, found.trace);
     const left = at.xaxis._offset + at.xaxis.d2p(drawn.x[found.place]), top = at.yaxis._offset + at.yaxis.d2p(drawn.y[found.place]);
     store("map-hover", { known: found.known ?? null, trial: found.trial ?? null, study: found.study ?? null,
                          box: { x0: left - 5, x1: left + 5, y0: top - 5, y1: top + 5 } });
@@ -161,14 +162,17 @@
 
   // The frame of a film that is shown is marked, and moved into view within its strip.
   window.explorerFilm = step => {
+    setTimeout(() => mark(step), 60);  // once its frames are there
+    return dash_clientside.no_update;
+  };
+  function mark(step) {
     const strip = document.getElementById("film");
     for (const frame of strip.querySelectorAll(".thumb")) {
       const here = step >= Number(frame.dataset.first) && step <= Number(frame.dataset.last);
       frame.classList.toggle("on", here);
       if (here) strip.scrollLeft = frame.offsetLeft - strip.offsetLeft - (strip.clientWidth - frame.offsetWidth) / 2;
     }
-    return dash_clientside.no_update;
-  };
+  }
 
   const WAYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
   document.addEventListener("keydown", event => {

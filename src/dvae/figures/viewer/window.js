@@ -3,7 +3,7 @@
 //   dvaeViewer.show(scene), dvaeViewer.fail(sentence), dvaeViewer.close()
 (function () {
   "use strict";
-  const MIN_ZOOM = 0.02, MAX_ZOOM = 6, FIT_ZOOM = 1.4, PAD = 28, STEP = 1.25, PAN = 60, CLICK = 5, LISTED = 200;
+  const MIN_ZOOM = 0.004, MAX_ZOOM = 6, FIT_ZOOM = 1.4, PAD = 28, STEP = 1.25, PAN = 60, CLICK = 5, LISTED = 200;
   const paint = window.dvaePaint, files = window.dvaeFiles;
   let parts = null, scene = null, ask = null, opened = [], wish = {};
   const view = { x: 0, y: 0, k: 1 }, marks = { selected: null, hover: null, hits: null };
@@ -78,6 +78,7 @@
     parts.turn.textContent = scene.direction === "right" ? "Left to right" : "Top to bottom";
     parts.folds.hidden = !ask || !scene.foldable;
     parts.folds.textContent = scene.folded ? "Unfold all" : "Fold";
+    for (const each of [parts.turn, parts.folds]) each.ariaLabel = `${each.textContent}: ${each.title.toLowerCase()}`;
     const nodes = scene.types.length, edges = scene.edges.reduce((sum, edge) => sum + (edge.count || 1), 0);
     const counted = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
     parts.state.textContent = `${counted(nodes, "node")}, ` + (scene.folded ? `folded into ${counted(scene.nodes.length, "box").replace("boxs", "boxes")}: double-click one to open it` : counted(edges, "edge"));
