@@ -86,9 +86,11 @@ def test_two_of_three_objectives_are_chosen_and_progress_is_a_click_away(visitor
     assert front["y"] == [view.values[number]["fom"] for number in front["numbers"]]
     stars = 40 + len(view.front)
     assert len(visitor.trace(map_figure.PROPOSALS, lambda trace: len(trace["x"]) == stars)["x"]) == stars
+    assert page.is_hidden("#scale")  # of the curves, which are hidden as well
     page.click("#front-kind label:has-text('Progress')")
     page.wait_for_selector("#progress-frame:not([hidden])")
     assert page.is_hidden("#front-frame")
+    assert page.is_visible("#scale")
 
 
 def test_a_slider_is_where_the_dag_is_and_moving_it_changes_the_dag(visitor: Visitor, space: Space) -> None:
