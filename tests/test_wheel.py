@@ -44,10 +44,13 @@ def test_every_dependency_has_a_lower_bound() -> None:
 
 def test_the_lowest_of_what_a_wheel_requires(matrix: ModuleType, tmp_path: Path) -> None:
     lines = ["Name: x", "Requires-Dist: torch>=2.11", "Requires-Dist: gpytorch<2,>=1.15"]
-    lines += ['Requires-Dist: dash>=4.0; extra == "explorer"', "", "A text about Requires-Dist: y>=1"]
+    lines += ['Requires-Dist: psycopg[binary]>=3.2.1; extra == "postgres"', 'Requires-Dist: ruff>=0.9; extra == "dev"']
+    lines += ['Requires-Dist: lightning-fabric>=2.5; extra == "devices"', "", "A text about Requires-Dist: y>=1"]
     with zipfile.ZipFile(tmp_path / "x.whl", "w") as archive:
         archive.writestr("x-1.dist-info/METADATA", "\n".join(lines))
-    assert matrix.lowest(tmp_path / "x.whl") == "torch==2.11\ngpytorch==1.15\n"
+    assert matrix.lowest(tmp_path / "x.whl") .splitlines() == [
+        "gpytorch==1.15", "lightning-fabric==2.5", "psycopg==3.2.1", "torch==2.11",
+    ]  # fmt: skip
 
 
 def test_a_python_that_is_not_here_is_said(matrix: ModuleType) -> None:
