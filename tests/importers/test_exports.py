@@ -1,8 +1,8 @@
-"""Files that other programs wrote, from graphs of our own: Airflow 3.3.2, Dagster and WfCommons (2026-11-16).
+"""Files that other programs wrote, from graphs of our own: Airflow 3.3.2, Dagster, WfCommons, Yosys 0.70 (2026-11-16).
 
 `airflow dags show etl` (and `--save etl.dot`, laid out by Graphviz), the row of `serialized_dag` that `airflow dags
-reserialize` writes, `dagster-graphql -f shop.py -t QUERY` for assets and for a job, and `write_json` of a generated
-workflow.
+reserialize` writes, `dagster-graphql -f shop.py -t QUERY` for assets and for a job, `write_json` of a generated
+workflow, and `read_verilog counter.v; synth -flatten` (then `-lut 4`), `write_blif`.
 """
 
 from __future__ import annotations
@@ -103,3 +103,16 @@ def test_a_name_that_two_tasks_have_leads_to_neither(tmp_path: Path) -> None:
     file.write_text('{"nodes": [{"id": 1}], "edges": [[7, 1]]}')
     with pytest.raises(FormatError, match="an edge begins at '7', which is not in the file"):
         import_file(file)
+
+
+@pytest.mark.parametrize(("name", "gates"), [("yosys_counter.blif", "nand2"), ("yosys_counter_lut.blif", "and4")])
+def test_netlists_that_yosys_synthesises(name: str, gates: str) -> None:
+    dag = imported(name)
+    counted = Counter(dag.types)
+    assert counted["latch-in"] == counted["latch-out"] == 4  # flip-flops, which Yosys writes as cells
+    assert counted["input"] == 6
+    assert counted["output"] == 5
+    assert counted[gates] >= 1
+    assert counted["zero"] == counted["one"] == 0  # it defines constants that nothing reads
+    into = [source for source, target in dag.edges if dag.types[target] == "latch-in"]
+    assert [dag.types[source] for source in into].count("input") == 8  # the clock and the reset of each
