@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import re
 import tomllib
 import zipfile
 from importlib.machinery import SourceFileLoader
@@ -62,3 +64,14 @@ def test_another_installation_does_not_show_through(matrix: ModuleType, monkeypa
     for name in ("PYTHONPATH", "VIRTUAL_ENV", "DVAE_DATA"):
         monkeypatch.setenv(name, "/somewhere")
     assert not {"PYTHONPATH", "VIRTUAL_ENV", "DVAE_DATA"} & matrix.clean().keys()
+
+
+def test_the_container_and_the_hooks_run_what_there_is() -> None:
+    container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text(encoding="utf-8"))
+    assert (ROOT / ".devcontainer" / container["build"]["dockerfile"]).is_file()
+    assert re.search(r"^setup:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert container["postCreateCommand"] == "make setup"
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    named = re.findall(r"tests/[\w/]+\.py", hooks)
+    assert named
+    assert [name for name in named if not (ROOT / name).is_file()] == []
