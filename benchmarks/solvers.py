@@ -43,8 +43,8 @@ TOP = 0.001
 PATIENCE = 200  # rounds without a cell that was not scored before, after which a solver is said to be stuck
 PATIENCE_OF_PROCESSES = 20  # the same of those that fit a Gaussian process in every round
 ABSENT = {
-    "poli-baselines": "no distribution of that name on the package index; TuRBO, SAASBO and random mutation are written "
-    "here from BoTorch's parts and their papers, LaMBO-2 is that of its authors' pytorch-cortex (lambo.py)",
+    "poli-baselines": "no distribution of that name on the package index; TuRBO, SAASBO and random mutation are "
+    "written here from BoTorch's parts and their papers, LaMBO-2 is that of its authors' pytorch-cortex (lambo.py)",
 }
 
 

@@ -2,7 +2,8 @@
 
 Read: one `.model` with `.inputs`, `.outputs`, `.names`, `.gate`, `.subckt`, `.latch` and `.end`. A latch ends one
 clock cycle and begins the next: what it stores is a node `latch-in`, what it gives a node `latch-out`, with no edge
-between them; so does a cell with the pins of a flip-flop, which is what Yosys writes. (Verilog becomes BLIF by synthesis, in Yosys: `synth; write_blif FILE`.)
+between them; a cell with the pins of a flip-flop, which is what Yosys writes, is a latch, too. (Verilog becomes BLIF by
+synthesis, in Yosys: `synth; write_blif FILE`.)
 """
 
 from __future__ import annotations
