@@ -75,3 +75,10 @@ def test_the_container_and_the_hooks_run_what_there_is() -> None:
     named = re.findall(r"tests/[\w/]+\.py", hooks)
     assert named
     assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
+def test_the_documentation_names_every_extra_and_no_other() -> None:
+    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`[^|]+`) \|", page, re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`([\w-]+)`", row)}
+    assert named == set(PROJECT["project"]["optional-dependencies"]) - {"dev", "docs"}
