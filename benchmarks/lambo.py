@@ -89,7 +89,7 @@ class Designer:
         designs = solver.get_best_solutions().sort_values("obj_val", ascending=False)[NAME]
         found = dict.fromkeys(tuple(map(int, text.split())) for text in designs)
         new = [row for row in found if row not in known and len(row) == self.length]
-        return new[: self.each] or [rows[0]]
+        return (new or list(found))[: self.each]
 
     def _tokens(self, model: SequenceModelTree, rows: list[Row]) -> Tensor:
         return model.root_nodes[NAME].eval_transform(np.array([_text(row) for row in rows]))

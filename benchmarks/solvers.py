@@ -41,7 +41,7 @@ from dvae.tasks.codes import Code, code_of
 
 TOP = 0.001
 PATIENCE = 200  # rounds without a cell that was not scored before, after which a solver is said to be stuck
-PATIENCE_OF_PROCESSES = 20  # the same of those that fit a Gaussian process in every round
+PATIENCE_OF_MODELS = 20  # the same of those that fit a model in every round
 ABSENT = {
     "poli-baselines": "no distribution of that name on the package index; TuRBO, SAASBO and random mutation are "
     "written here from BoTorch's parts and their papers, LaMBO-2 is that of its authors' pytorch-cortex (lambo.py)",
@@ -71,6 +71,8 @@ class Meter:
                 raise Spent
             self.scores[key] = score = self.task.scores([dag])[0]
             self.curve.append(max([score, *self.curve[-1:]]))
+            if len(self.curve) % 50 == 0:
+                print(f"{len(self.curve)} cells, best {self.curve[-1]}", file=sys.stderr, flush=True)
             if score >= self.target:
                 raise Found
         return self.scores[key]
@@ -391,7 +393,7 @@ class Stuck:
 
 def search(name: str, task: TabularTask, vae: VAE, seed: int, options: argparse.Namespace) -> dict[str, Any]:
     meter = Meter(task, task.best(TOP), options.budget)
-    rounds = PATIENCE_OF_PROCESSES if name.startswith(("turbo", "saasbo")) else PATIENCE
+    rounds = PATIENCE_OF_MODELS if name.startswith(("turbo", "saasbo", "lambo")) else PATIENCE
     meter.score = Stuck(meter, rounds * options.each).score  # type: ignore[method-assign]
     start = list(dict.fromkeys(task.sample(2 * options.start, seed=seed)))[: options.start]
     begun, ended = time.perf_counter(), "ended"
