@@ -3,7 +3,7 @@
 Read: one `.model` with `.inputs`, `.outputs`, `.names`, `.gate`, `.subckt`, `.latch` and `.end`. A latch ends one
 clock cycle and begins the next: what it stores is a node `latch-in`, what it gives a node `latch-out`, with no edge
 between them; a cell with the pins of a flip-flop, which is what Yosys writes, is a latch, too. (Verilog becomes BLIF by
-synthesis, in Yosys: `synth; write_blif FILE`.)
+synthesis, in Yosys: `synth -flatten; write_blif FILE`.)
 """
 
 from __future__ import annotations
