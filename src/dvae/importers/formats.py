@@ -22,7 +22,6 @@ from dvae.importers.onnx_files import from_onnx
 from dvae.importers.task_graphs import from_task_json
 from dvae.importers.wfcommons import from_wfcommons, is_wfcommons
 
-
 OWN_ENDINGS = (".jsonl", ".jsonl.gz")
 
 
