@@ -41,12 +41,10 @@ from dvae.tasks.codes import Code, code_of
 
 TOP = 0.001
 PATIENCE = 200  # rounds without a cell that was not scored before, after which a solver is said to be stuck
-PATIENCE_OF_PROCESSES = 20  # the same of those that fit a Gaussian process in every round
+PATIENCE_OF_MODELS = 20  # the same of those that fit a model in every round
 ABSENT = {
-    "poli-baselines (TuRBO, SAASBO, random mutation, LaMBO-2)": "no distribution of that name on the package index; "
-    "TuRBO, SAASBO (as MAP) and random mutation are written here from BoTorch's parts and their papers",
-    "LaMBO-2": "pytorch-cortex 0.0.4 pins pytorch-lightning 1.9.5 and would replace torch by another build; not tried",
-    "SAASBO with NUTS": "hundreds of samples of a Markov chain for every round, not tried; BoTorch's MAP form is there",
+    "poli-baselines": "no distribution of that name on the package index; TuRBO, SAASBO and random mutation are "
+    "written here from BoTorch's parts and their papers, LaMBO-2 is that of its authors' pytorch-cortex (lambo.py)",
 }
 
 
@@ -73,6 +71,8 @@ class Meter:
                 raise Spent
             self.scores[key] = score = self.task.scores([dag])[0]
             self.curve.append(max([score, *self.curve[-1:]]))
+            if len(self.curve) % 50 == 0:
+                print(f"{len(self.curve)} cells, best {self.curve[-1]}", file=sys.stderr, flush=True)
             if score >= self.target:
                 raise Found
         return self.scores[key]
@@ -208,26 +208,55 @@ def _value(meter: Meter, space: Space, points: Tensor) -> float:
     return meter.score(found[0]) if found else min(meter.scores.values())
 
 
+class Known:
+    """The points that a process learns from: the newest of each cell, since repeated cells teach it nothing."""
+
+    def __init__(self, meter: Meter, space: Space, start: list[Dag]) -> None:
+        self.meter, self.space = meter, space
+        self.rows: dict[Any, tuple[Tensor, float]] = {}
+        points = space.points(start, inside=True)
+        for dag, point, score in zip(start, points, meter.many(start), strict=True):
+            self.rows[meter.task.key(dag)] = point, score
+
+    def data(self) -> tuple[Tensor, Tensor]:
+        points, scores = zip(*self.rows.values(), strict=True)
+        return torch.stack(points), torch.tensor(scores, dtype=torch.float64)
+
+    def new(self, points: Tensor) -> Tensor:
+        """Which points stand for cells that were not scored; all, where none does."""
+        fresh = [self.meter.task.key(dag) not in self.meter.scores for dag in self.space.dags(points)]
+        return torch.tensor(fresh if any(fresh) else [True] * len(fresh))
+
+    def scored(self, points: Tensor) -> Tensor:
+        values = []
+        for point in points:
+            found = self.space.dags(point[None])
+            value = self.meter.score(found[0]) if found else min(self.meter.scores.values())
+            self.rows[self.meter.task.key(found[0]) if found else tuple(point.tolist())] = point, value
+            values.append(value)
+        return torch.tensor(values, dtype=torch.float64)
+
+
 def turbo(latent: bool) -> Solver:
     """TuRBO-1 (Eriksson et al., NeurIPS 2019): Thompson sampling in a box around the best."""
 
     def solve(meter: Meter, start: list[Dag], vae: VAE, code: Code, seed: int, each: int) -> None:
         torch.manual_seed(seed)
         space = Space(code, vae if latent else None)
-        points, scores = space.points(start, inside=True), torch.tensor(meter.many(start), dtype=torch.float64)
+        known = Known(meter, space, start)
         length, successes, failures = 0.8, 0, 0
-        tolerance = math.ceil(max(4.0 / each, points.shape[1] / each))
+        tolerance = math.ceil(max(4.0 / each, len(space.low) / each))
         while True:
+            points, scores = known.data()
             model = _process(points, scores)
-            chosen = _thompson(model, points, scores, length, each)
-            values = torch.tensor([_value(meter, space, row[None]) for row in chosen], dtype=torch.float64)
+            new = None if latent else known.new  # decoding 1,000 latents a round would cost more than the process
+            values = known.scored(_thompson(model, points, scores, length, each, new))
             improved = bool(values.max() > scores.max() + 1e-3 * abs(float(scores.max())))
             successes, failures = (successes + 1, 0) if improved else (0, failures + 1)
             if successes == 3:
                 length, successes = min(2 * length, 1.6), 0
             elif failures == tolerance:
                 length, failures = length / 2, 0
-            points, scores = torch.cat([points, chosen]), torch.cat([scores, values])
             if length < 0.5**7:
                 length, successes, failures = 0.8, 0, 0
 
@@ -255,7 +284,9 @@ def _fit(model: Any) -> None:
     mll.eval()
 
 
-def _thompson(model: Any, points: Tensor, scores: Tensor, length: float, each: int) -> Tensor:
+def _thompson(
+    model: Any, points: Tensor, scores: Tensor, length: float, each: int, new: Callable[[Tensor], Tensor] | None
+) -> Tensor:
     from torch.quasirandom import SobolEngine
 
     best, count, width = points[scores.argmax()], 1000, points.shape[1]
@@ -266,35 +297,66 @@ def _thompson(model: Any, points: Tensor, scores: Tensor, length: float, each: i
     moved = torch.rand(count, width) <= min(20.0 / width, 1.0)
     moved[torch.arange(count), torch.randint(width, (count,))] = True
     candidates = torch.where(moved, drawn, best)
+    if new is not None:
+        candidates = candidates[new(candidates)]
     with torch.no_grad():
         samples = model.posterior(candidates).sample(torch.Size([each])).squeeze(2)
     return candidates[samples.argmax(1)]
 
 
-def saasbo(latent: bool) -> Solver:
-    """SAASBO (Eriksson and Jankowiak, UAI 2021) by BoTorch's MAP form, with its noisy log expected improvement."""
+def saasbo(latent: bool, chains: bool = False) -> Solver:
+    """SAASBO (Eriksson and Jankowiak, UAI 2021) with noisy log expected improvement: BoTorch's MAP form or, `chains`,
+    its NUTS, made short: 32 steps of warm-up and 16 samples a round in place of 512 and 256."""
 
     def solve(meter: Meter, start: list[Dag], vae: VAE, code: Code, seed: int, each: int) -> None:
         from botorch.acquisition.logei import qLogNoisyExpectedImprovement
-        from botorch.models.map_saas import AdditiveMapSaasSingleTaskGP
         from botorch.optim import optimize_acqf
 
         torch.manual_seed(seed)
         space = Space(code, vae if latent else None)
-        points, scores = space.points(start, inside=True), torch.tensor(meter.many(start), dtype=torch.float64)
-        bounds = torch.stack([torch.zeros(points.shape[1]), torch.ones(points.shape[1])]).double()
+        known = Known(meter, space, start)
+        bounds = torch.stack([torch.zeros(len(space.low)), torch.ones(len(space.low))]).double()
         while True:
+            points, scores = known.data()
             standard = (scores - scores.mean()) / scores.std().clamp(min=1e-6)
-            model = AdditiveMapSaasSingleTaskGP(points, standard[:, None])
-            _fit(model)
+            model = _sampled(points, standard) if chains else _map(points, standard)
             acquisition = qLogNoisyExpectedImprovement(model, points, prune_baseline=True)
             chosen, _ = optimize_acqf(
                 acquisition, bounds, q=each, num_restarts=2, raw_samples=64, sequential=True, options={"maxiter": 30}
             )
-            values = torch.tensor([_value(meter, space, row[None]) for row in chosen], dtype=torch.float64)
-            points, scores = torch.cat([points, chosen]), torch.cat([scores, values])
+            known.scored(chosen)
 
     return solve
+
+
+def _map(points: Tensor, standard: Tensor) -> Any:
+    from botorch.models.map_saas import AdditiveMapSaasSingleTaskGP
+
+    model = AdditiveMapSaasSingleTaskGP(points, standard[:, None])
+    _fit(model)
+    return model
+
+
+def _sampled(points: Tensor, standard: Tensor) -> Any:
+    from botorch.fit import fit_fully_bayesian_model_nuts
+    from botorch.models.fully_bayesian import SaasFullyBayesianSingleTaskGP
+
+    model = SaasFullyBayesianSingleTaskGP(points, standard[:, None])
+    fit_fully_bayesian_model_nuts(model, warmup_steps=32, num_samples=16, thinning=2, disable_progbar=True)
+    return model
+
+
+def lambo2(meter: Meter, start: list[Dag], vae: VAE, code: Code, seed: int, each: int) -> None:
+    """LaMBO-2 (Gruver et al., NeurIPS 2023) by its authors' `pytorch-cortex`; what is set is in lambo.py."""
+    from lambo import Designer
+
+    torch.manual_seed(seed)
+    np.random.seed(seed)
+    designer = Designer(len(code), len(code.choices[0]), each)
+    known = dict(zip(map(tuple, map(code.numbers, start)), meter.many(start), strict=True))
+    while True:
+        for row in designer.proposed(known):
+            known[row] = meter.score(code.dag(list(row)))
 
 
 SOLVERS: dict[str, tuple[Solver, str | None]] = {  # and the package each needs
@@ -309,6 +371,8 @@ SOLVERS: dict[str, tuple[Solver, str | None]] = {  # and the package each needs
     "turbo-latent": (turbo(True), "botorch"),
     "saasbo-map": (saasbo(False), "botorch"),
     "saasbo-map-latent": (saasbo(True), "botorch"),
+    "saasbo-nuts": (saasbo(False, chains=True), "numpyro"),
+    "lambo-2": (lambo2, "cortex"),
 }
 
 
@@ -329,7 +393,7 @@ class Stuck:
 
 def search(name: str, task: TabularTask, vae: VAE, seed: int, options: argparse.Namespace) -> dict[str, Any]:
     meter = Meter(task, task.best(TOP), options.budget)
-    rounds = PATIENCE_OF_PROCESSES if name.startswith(("turbo", "saasbo")) else PATIENCE
+    rounds = PATIENCE_OF_MODELS if name.startswith(("turbo", "saasbo", "lambo")) else PATIENCE
     meter.score = Stuck(meter, rounds * options.each).score  # type: ignore[method-assign]
     start = list(dict.fromkeys(task.sample(2 * options.start, seed=seed)))[: options.start]
     begun, ended = time.perf_counter(), "ended"

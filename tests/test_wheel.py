@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import re
 import tomllib
 import zipfile
 from importlib.machinery import SourceFileLoader
@@ -44,10 +46,13 @@ def test_every_dependency_has_a_lower_bound() -> None:
 
 def test_the_lowest_of_what_a_wheel_requires(matrix: ModuleType, tmp_path: Path) -> None:
     lines = ["Name: x", "Requires-Dist: torch>=2.11", "Requires-Dist: gpytorch<2,>=1.15"]
-    lines += ['Requires-Dist: dash>=4.0; extra == "explorer"', "", "A text about Requires-Dist: y>=1"]
+    lines += ['Requires-Dist: psycopg[binary]>=3.2.1; extra == "postgres"', 'Requires-Dist: ruff>=0.9; extra == "dev"']
+    lines += ['Requires-Dist: lightning-fabric>=2.5; extra == "devices"', "", "A text about Requires-Dist: y>=1"]
     with zipfile.ZipFile(tmp_path / "x.whl", "w") as archive:
         archive.writestr("x-1.dist-info/METADATA", "\n".join(lines))
-    assert matrix.lowest(tmp_path / "x.whl") == "torch==2.11\ngpytorch==1.15\n"
+    assert matrix.lowest(tmp_path / "x.whl") .splitlines() == [
+        "gpytorch==1.15", "lightning-fabric==2.5", "psycopg==3.2.1", "torch==2.11",
+    ]  # fmt: skip
 
 
 def test_a_python_that_is_not_here_is_said(matrix: ModuleType) -> None:
@@ -59,3 +64,21 @@ def test_another_installation_does_not_show_through(matrix: ModuleType, monkeypa
     for name in ("PYTHONPATH", "VIRTUAL_ENV", "DVAE_DATA"):
         monkeypatch.setenv(name, "/somewhere")
     assert not {"PYTHONPATH", "VIRTUAL_ENV", "DVAE_DATA"} & matrix.clean().keys()
+
+
+def test_the_container_and_the_hooks_run_what_there_is() -> None:
+    container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text(encoding="utf-8"))
+    assert (ROOT / ".devcontainer" / container["build"]["dockerfile"]).is_file()
+    assert re.search(r"^setup:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert container["postCreateCommand"] == "make setup"
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    named = re.findall(r"tests/[\w/]+\.py", hooks)
+    assert named
+    assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
+def test_the_documentation_names_every_extra_and_no_other() -> None:
+    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`[^|]+`) \|", page, re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`([\w-]+)`", row)}
+    assert named == set(PROJECT["project"]["optional-dependencies"]) - {"dev", "docs"}

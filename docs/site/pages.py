@@ -24,6 +24,7 @@ EMPTY = (None, "")
 ROOMS = (
     *("dag", "tasks", "models", "runs", "training", "evaluation", "strategies", "studies"),
     *("bayesnet", "nas", "figures", "regression", "data", "importers", "compat", "errors"),
+    *("sklearn", "optuna", "botorch", "poli"),
 )
 
 

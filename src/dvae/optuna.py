@@ -1,12 +1,14 @@
 """For Optuna, both ways: DAGs as a parameter of someone's own study, and our studies as Optuna's with drawings.
 
-sampler = DagSampler(DagSpace(vae))
-study = optuna.create_study(direction="maximize", sampler=sampler)
+::
 
-def objective(trial):
-    dag = suggest_dag(trial, sampler.space)
-    rate = trial.suggest_float("rate", 1e-4, 1e-1, log=True)
-    return train(dag, rate)
+    sampler = DagSampler(DagSpace(vae))
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+
+    def objective(trial):
+        dag = suggest_dag(trial, sampler.space)
+        rate = trial.suggest_float("rate", 1e-4, 1e-1, log=True)
+        return train(dag, rate)
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """For poli: NAS-Bench-201, ENAS architectures and Bayesian networks as black boxes over sequences of symbols.
 
-from dvae.poli import black_box
+::
 
-box = black_box("nasbench201")
-box(box.x0)
+    from dvae.poli import black_box
+
+    box = black_box("nasbench201")
+    box(box.x0)
 """
 
 from __future__ import annotations

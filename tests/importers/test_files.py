@@ -149,6 +149,8 @@ def test_formats_are_told_apart(tmp_path: Path, imported: Any) -> None:
         import_file("x.v")
     with pytest.raises(FormatError, match="its name does not say what it is"):
         import_file("x.abc")
+    with pytest.raises(FormatError, match=r"my\.jsonl: a file of DAGs needs no import; train on it: dvae train --data"):
+        import_file("my.jsonl")
     with pytest.raises(ConfigError, match="there is no format 'verilog' to import; there are onnx"):
         import_file("x.abc", format="verilog")
     with pytest.raises(ConfigError, match="types cannot be chosen in the format blif"):

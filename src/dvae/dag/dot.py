@@ -65,8 +65,8 @@ def all_from_dot(
 ) -> list[Dag]:  # fmt: skip
     """The DAGs of a text that may hold several graphs, one after another.
 
-    `type_from` names the attribute that is a node's type ("name": its own name). With `subgraphs`, those are read as
-    if their braces were not there.
+    `type_from` names the attribute that is a node's type ("name": its own name). With `subgraphs`, the text is read as
+    other programs write it: subgraphs as if their braces were not there, and an empty label as the node's name.
     """
     tokens = list(_tokens(text, where))
     found: list[Dag] = []
@@ -282,6 +282,9 @@ class _Parser:
     def checked(self) -> Dag:
         if self.types_from == (NAME_AS_TYPE,) or (not self.types and self.types_from == _TYPE_ATTRIBUTES):
             self.types = {node: self.label(name) for node, name in enumerate(self.names)}
+        elif self.flattened:  # schedulers draw what joins tasks without a label
+            unlabelled = [node for node, label in self.types.items() if label == ""]
+            self.types |= {node: self.label(self.names[node]) for node in unlabelled}
         for node, name in enumerate(self.names):
             if node not in self.types:
                 lacking, others = " and no ".join(self.types_from), ", although others have" if self.types else ""

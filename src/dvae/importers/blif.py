@@ -2,7 +2,8 @@
 
 Read: one `.model` with `.inputs`, `.outputs`, `.names`, `.gate`, `.subckt`, `.latch` and `.end`. A latch ends one
 clock cycle and begins the next: what it stores is a node `latch-in`, what it gives a node `latch-out`, with no edge
-between them. (Verilog becomes BLIF by synthesis, in Yosys: `synth; write_blif FILE`.)
+between them; a cell with the pins of a flip-flop, which is what Yosys writes, is a latch, too. (Verilog becomes BLIF by
+synthesis, in Yosys: `synth -flatten; write_blif FILE`.)
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ IGNORED = frozenset({
     ".wire_load_slope", ".wire", ".input_drive", ".output_load", ".default_input_drive", ".default_output_load",
     ".param", ".attr", ".cname", ".clock", ".blackbox", ".default_max_input_load", ".max_input_load",
 })  # fmt: skip
-OUTPUT_PINS = ("O", "Y", "Q", "ZN", "Z", "OUT", "o", "y", "q", "out")
+YOSYS_CONSTANTS = frozenset({"$false", "$true", "$undef"})  # it defines them in every file, and seldom reads them
+OUTPUT_PINS = ("O", "Y", "Q", "QN", "ZN", "Z", "OUT", "o", "y", "q", "out")
 
 
 def from_blif(path: FilePath) -> Dag:
@@ -99,6 +101,9 @@ class _Reader:
         self.finish_gate()
         if not self.begun:
             raise self.problem("not BLIF (.model is not there)")
+        known = self.program.operations
+        read = {net for operation in known for net in operation.inputs} | set(self.program.outputs)
+        self.program.operations = [each for each in known if not {*each.outputs} & YOSYS_CONSTANTS - read]
 
     def input(self, name: str) -> None:
         self.own(name)
@@ -130,7 +135,12 @@ class _Reader:
         chosen = {pin for pin, _ in outputs}
         for _, net in outputs:
             self.own(net)
-        self.program.operation(words[1], [net for pin, _, net in pins if pin not in chosen], [n for _, n in outputs])
+        inputs, given = [net for pin, _, net in pins if pin not in chosen], [net for _, net in outputs]
+        if _stores({pin.upper() for pin, _, _ in pins}):
+            self.program.operation("latch-in", inputs, [])
+            self.program.operation("latch-out", [], given)
+        else:
+            self.program.operation(words[1], inputs, given)
 
     def latch(self, words: list[str]) -> None:
         if not 3 <= len(words) <= 6:
@@ -146,6 +156,11 @@ class _Reader:
 
     def problem(self, problem: str) -> FormatError:
         return FormatError.at(self.where, self.line, problem)
+
+
+def _stores(pins: set[str]) -> bool:
+    """Whether these are the pins of a flip-flop or a latch: D and Q, or set, reset and Q."""
+    return "Q" in pins and ("D" in pins or {"S", "R"} <= pins)
 
 
 def function_name(inputs: int, table: list[tuple[str, str]]) -> str:

@@ -22,6 +22,8 @@ from dvae.importers.onnx_files import from_onnx
 from dvae.importers.task_graphs import from_task_json
 from dvae.importers.wfcommons import from_wfcommons, is_wfcommons
 
+OWN_ENDINGS = (".jsonl", ".jsonl.gz")
+
 
 @dataclass(frozen=True)
 class Format:
@@ -91,8 +93,10 @@ def format_of(path: FilePath, name: str | None = None) -> Format:
         refuse_pickle(path)
     if ending in (".v", ".sv"):
         raise FormatError(
-            f"{path}: Verilog is not read; make BLIF of it: yosys -p 'synth; write_blif FILE.blif' {path}"
+            f"{path}: Verilog is not read; make BLIF of it: yosys -p 'synth -flatten; write_blif FILE.blif' {path}"
         )
+    if str(path).lower().endswith(OWN_ENDINGS):
+        raise FormatError(f"{path}: a file of DAGs needs no import; train on it: dvae train --data {path}")
     found = next((each for each in FORMATS.values() if ending in each.endings), None)
     if found is None:
         known = ", ".join(ending for each in FORMATS.values() for ending in each.endings)

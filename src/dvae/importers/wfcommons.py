@@ -1,4 +1,4 @@
-"""Workflows of WfCommons (WfFormat 1.2 to 1.5): tasks with how long they ran and how much they read and wrote."""
+"""Workflows of WfCommons (WfFormat 1.2 to 1.6): tasks with how long they ran and how much they read and wrote."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RUNTIME, READ, WRITTEN, MEMORY = "runtime", "bytes_read", "bytes_written", "memo
 def from_wfcommons(path: FilePath) -> Dag:
     """The workflow of a JSON file: its tasks by kind, with the columns runtime, bytes and memory where they are known.
 
-    The property `makespan` is how long the whole took.
+    The property `makespan` is how long the whole took; WfCommons writes 0 for what was generated and never ran.
     """
     content = read_json(path)
     if not is_wfcommons(content):
@@ -60,7 +60,7 @@ def _dag(workflow: Mapping[str, Any]) -> Dag:
     check_size(len(tasks), len(edges))
     rows = [dict(_values({**tasks[name], **measured.get(name, {})}, tasks[name], sizes)) for name in tasks]
     types = tuple(_kind(name, task) for name, task in tasks.items())
-    makespan = _number({**workflow, **(execution if isinstance(execution, dict) else {})}, "makespan")
+    makespan = _number({**workflow, **(execution if isinstance(execution, dict) else {})}, "makespan") or None
     return Dag(types, tuple(sorted(edges)), columns_of(rows, ()), properties={"makespan": makespan})  # type: ignore[dict-item]
 
 
@@ -79,9 +79,14 @@ def _id(task: Mapping[str, Any]) -> str:
 
 
 def _kind(name: str, task: Mapping[str, Any]) -> str:
-    """What a task does: its category, or its name without the number that makes it unique."""
+    """What a task does: its category, or its name without the number that makes it unique.
+
+    Where the id already is the name with a number (chr21, chr21_00000001), the name's own number stays.
+    """
     given = task.get("category", task.get("name", name))
     text = given if isinstance(given, str) and given else name
+    if name != text and name.startswith(text) and not name[len(text)].isdigit():
+        return text
     numbered = NUMBERED.fullmatch(text)
     return numbered["kind"] if numbered and numbered["kind"] else text
 
