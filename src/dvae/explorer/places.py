@@ -81,10 +81,9 @@ def from_json(payload: object, *, known: int, latent: int) -> Place:
         nested = isinstance(base, Mapping) and "base" in base
         if nested or not isinstance(given, Mapping) or len(given) > MAX_CONDITIONS:
             raise RequestError("the page sent conditions without a DAG")
-        return Changed(
-            from_json(base, known=known, latent=latent),
-            tuple((str(name), number(value, -MAX, MAX, str(name))) for name, value in given.items()),
-        )
+        place = from_json(base, known=known, latent=latent)
+        assert not isinstance(place, Changed)
+        return Changed(place, tuple((str(name), number(value, -MAX, MAX, str(name))) for name, value in given.items()))
     if "known" in payload:
         return Known(whole_number(payload["known"], 0, known - 1, "the number of a known DAG"))
     if "latent" in payload:

@@ -108,5 +108,7 @@ def _small_demo(_: Path) -> Iterator[None]:
         return replace(real(minutes), **changes)
 
     fewer: Any = {"_settings": small, "EVALUATIONS": 2, "RIVALS": ("evolution", "random"), **DEMO}
-    with mock.patch.multiple(demo, **fewer), plain_pictures():
+    # What a killed search had begun waits for its worker's silence: here two seconds.
+    soon = mock.patch("dvae.studies.sqlite_ledger.MISSED_HEARTBEATS", 0.2)
+    with mock.patch.multiple(demo, **fewer), plain_pictures(), soon:
         yield
