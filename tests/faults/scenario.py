@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import importlib
 import math
 import shutil
@@ -109,8 +110,18 @@ def _check_file(path: Path, content: bytes) -> None:
         _check_database(path.with_name(name.removesuffix("-journal")))
     elif name.endswith((".jsonl", ".csv", ".md")):
         assert content.endswith(b"\n"), f"{name} is cut off"
-    elif name.endswith(".npz"):
+    elif name.endswith((".npz", ".pt2")):
         assert content[-22:-18] == b"PK\x05\x06", f"{name} is cut off"
+    elif name.endswith(".part"):
+        return  # a download that goes on where it was; it is checked when it is whole
+    elif name.endswith(".gz"):
+        assert gzip.decompress(content), f"{name} is empty"  # one that is cut off, or has other bytes, is an error
+    elif name.endswith(".onnx"):
+        from onnx import checker
+
+        checker.check_model(content)
+    elif name.endswith(".bin"):
+        assert content == name.encode(), f"{name} is cut off"  # as `later` serves it
     else:
         ends = {".svg": b"</svg>", ".html": b"</html>", ".png": b"IEND\xaeB`\x82", ".bif": b"}"}[path.suffix]
         assert content.rstrip().endswith(ends), f"{name} is cut off"
