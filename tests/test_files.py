@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dvae import files
-from dvae.errors import FormatError, MissingError
+from dvae.errors import FormatError, MissingError, StorageError
 
 
 def names(folder: Path) -> list[str]:
@@ -44,6 +44,16 @@ def test_a_block_that_writes_nothing_fails(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), files.atomic_path(tmp_path / "a.txt"):
         pass
     assert names(tmp_path) == []
+
+
+def test_a_folder_that_goes_away_is_said_with_the_name_of_the_file(tmp_path: Path) -> None:
+    def write() -> None:
+        with files.atomic_path(tmp_path / "new" / "a.txt") as temporary:
+            temporary.parent.rmdir()
+            temporary.write_text("text")
+
+    with pytest.raises(StorageError, match=r"new/a\.txt: cannot be written: no such file or directory"):
+        write()
 
 
 def test_text_is_utf8_with_its_own_line_ends(tmp_path: Path) -> None:

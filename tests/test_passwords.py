@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dvae.passwords import masked, passwords_in, scrubbed
+from dvae.passwords import escaped, masked, passwords_in, scrubbed
 from dvae.studies.storage import shown
 
 ADDRESSES = [
@@ -45,9 +45,26 @@ def test_passwords_are_masked(address: str, clean: str) -> None:
     assert said.endswith("failed: *** is wrong")
 
 
+@pytest.mark.parametrize(
+    ("address", "secret"),
+    [
+        ("postgresql://me:SE/CR?ET#@host/db", "SE/CR?ET#"),
+        ("postgresql://me:SE@CR:ET@host/db", "SE@CR:ET"),
+        ("postgresql://me:p@ss:w\u00f6/rd@host/db?sslpassword=a@b", "p@ss:w\u00f6/rd"),
+        ("postgresql://me:SE%40CR%ET@host/db", "SE@CR%ET"),
+        ("postgresql://me:SECRET@host/db", "SECRET"),
+    ],
+)
+def test_an_odd_password_is_no_part_of_the_host(address: str, secret: str) -> None:
+    """Else its end would be looked up as a name of a machine, or told as a port that is no number."""
+    url = pytest.importorskip("sqlalchemy").make_url(escaped(address))
+    assert (url.username, url.password, url.host, url.database) == ("me", secret, "host", "db")
+    assert masked(escaped(address)) == masked(address)
+
+
 @pytest.mark.parametrize("address", HARMLESS)
 def test_what_holds_no_password_stays(address: str) -> None:
-    assert masked(address) == shown(address) == address
+    assert masked(address) == shown(address) == escaped(address) == address
     assert passwords_in(address) == []
 
 

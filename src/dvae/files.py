@@ -36,20 +36,22 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     owner = this_process()
     name = f".tmp-{owner.machine}-{owner.pid}-{owner.started}-{secrets.token_hex(3)}-{final.name[-MAX_NAME:]}"
     temporary = final.with_name(name)
+    written = False
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
         _tidy(final.parent)
         yield temporary
+        written = True
         # Some writers make files for their owner alone; ours are as open as the folder they lie in.
         temporary.chmod(final.parent.stat().st_mode & 0o666)
         _sync(temporary)
         temporary.replace(final)
         _sync(final.parent)
-    except FileNotFoundError:
-        raise  # the block wrote nothing, or read what is not there
     except OSError as error:
         if isinstance(error, DvaeError) or error.strerror is None:
             raise
+        if isinstance(error, FileNotFoundError) and (written or str(error.filename) != str(temporary)):
+            raise  # the block wrote nothing, or read what is not there
         raise StorageError(f"{final}: cannot be written: {error.strerror.lower()}") from error
     finally:
         with contextlib.suppress(OSError):

@@ -12,11 +12,12 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import unquote_plus
+from urllib.parse import quote, unquote_plus
 
 HIDDEN = "***"
 WORDS = ("pass", "pwd", "secret", "token", "credential")  # in the names of arguments whose values are hidden
 MIN_LENGTH = 3  # characters of a password that is looked for in other text
+ARGUMENT = r"([?&;][^?&;=]*)=([^&;]+)"
 ARGUMENTS_BEGIN = 45  # among the fields of /proc/self/stat that follow the program's name
 
 
@@ -38,6 +39,19 @@ def scrubbed(text: str, address: str) -> str:
     for secret in passwords_in(address):
         text = text.replace(secret, HIDDEN) if len(secret) >= MIN_LENGTH else text
     return text
+
+
+def escaped(address: str) -> str:
+    """The address with its password such that readers of addresses find its end; else a part would be their host."""
+    scheme, slashes, rest = address.partition("://")
+    shape = re.sub(ARGUMENT, lambda match: f"{match[1]}={'*' * len(match[2])}", rest)
+    head, at, _ = shape.rpartition("@")
+    name, colon, secret = head.partition(":")
+    if not (slashes and at and colon) or rest.startswith("/") or not _is_password(name, secret):
+        return address
+    begin, end = len(name) + 1, len(head)
+    whole = re.sub("%(?![0-9A-Fa-f]{2})", "%25", rest[begin:end])
+    return f"{scheme}{slashes}{rest[:begin]}{quote(whole, safe='%')}{rest[end:]}"
 
 
 def hide_arguments() -> None:
@@ -93,4 +107,4 @@ def _without_arguments(rest: str, found: Callable[[str], object]) -> str:
         found(value)
         return f"{key}={HIDDEN}"
 
-    return re.sub(r"([?&;][^?&;=]*)=([^&;]+)", hidden, rest)
+    return re.sub(ARGUMENT, hidden, rest)

@@ -12,8 +12,12 @@ import pytest
 import torch
 
 from dvae.dag import Dag, DagSet, Dataset, ScoredDag, write_jsonl
-from dvae.errors import ConfigError
+from dvae.errors import CheckpointError, ConfigError
 from dvae.evaluation import prediction
+from dvae.evaluation.prediction import Predictor, PropertyModel
+from dvae.regression.boosting import BoostedTrees
+from dvae.regression.column_features import ColumnFeatures
+from dvae.regression.conformal import Calibration
 from dvae.runs import Run
 from dvae.runs.predictor import DESCRIPTION, TENSORS
 
@@ -90,6 +94,28 @@ def test_half_of_a_new_predictor_is_not_taken_for_the_old_one(
     assert call(*words, "noise", "--refit").exit_code == 0
     (folder / DESCRIPTION).write_bytes(described)  # as a kill between the two files leaves it
     assert json.loads(call(*words, "gain").stdout)["predictions"] == before
+
+
+def test_a_predictor_that_is_damaged_is_one_sentence(
+    call: Call, refused: Refused, trained: Path, circuits: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(trained, folder)
+    assert call("predict", folder, circuits, "--properties", "gain").exit_code == 0
+    described = json.loads((folder / DESCRIPTION).read_text())
+    (folder / DESCRIPTION).write_text(json.dumps(described | {"properties": [{}]}))
+    assert "remove both" in refused("predict", folder, circuits, "--properties", "gain")
+    (folder / DESCRIPTION).write_text('{"format": 1}')  # fitted to nothing: fitted anew
+    assert call("predict", folder, circuits, "--properties", "gain").exit_code == 0
+
+
+def test_a_predictor_of_other_features_is_refused(trained: Path) -> None:
+    opened = Run.open(trained)
+    trees = BoostedTrees(0.0, torch.tensor([[3]]), torch.zeros(1, 1), torch.zeros(1, 2))
+    calibration = Calibration(torch.zeros(0), torch.zeros(1, dtype=torch.int64), torch.zeros(1))
+    gain = PropertyModel("boosted trees on plain features", trees, calibration, 0.0, 1.0, 1.0, 0.0)
+    with pytest.raises(CheckpointError, match=r"does not fit its model \(index 3"):
+        Predictor(ColumnFeatures(("nodes",)), {"gain": gain}).predict(opened.model(), opened.dataset.test.dags[:2])
 
 
 def test_predictions_go_to_a_table(call: Call, trained: Path, circuits: Path, tmp_path: Path) -> None:

@@ -52,6 +52,14 @@ def test_what_is_no_place_is_refused_in_words(payload: object) -> None:
         from_json(payload, known=5, latent=2)
 
 
+def test_conditions_of_conditions_are_refused_however_deep() -> None:
+    payload: dict[str, object] = {"known": 1}
+    for _ in range(5_000):
+        payload = {"base": payload, "given": {}}
+    with pytest.raises(RequestError, match="conditions without a DAG"):
+        from_json(payload, known=5, latent=2)
+
+
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["known", "latent", "types", "edges", "x"]), inner),

@@ -2,8 +2,8 @@
 
     python tests/faults/campaign.py --kills 500 --seed 1
 
-Prints what was done as JSON, and stops at the first thing that was lost. A module of `scenarios` with a function
-`campaign(folder, seed)` adds its own: it returns a table of figures, or raises.
+Prints what was done as JSON, and what was lost, which makes it end with code 1. A module of `scenarios` with a
+function `campaign(folder, seed)` adds its own: it returns a table of figures, or raises.
 """
 
 from __future__ import annotations
@@ -125,34 +125,51 @@ def main() -> None:
     parser.add_argument("--writes", action=argparse.BooleanOptionalAction, default=True, help="fail and kill at each")
     parser.add_argument("--killed", action=argparse.BooleanOptionalAction, default=True, help="also kill at each write")
     parser.add_argument("--most", type=int, default=10**6, metavar="N", help="fail at most N writes of a command")
-    parser.add_argument("--only", default="", help="scenarios whose names hold this text")
+    parser.add_argument("--only", action="append", help="scenarios whose names hold this text; may be repeated")
+    parser.add_argument("--skip", action="append", default=[], help="no scenario of this name; may be repeated")
     options = parser.parse_args()
     chance, began, done = random.Random(options.seed), time.monotonic(), Counter[str]()
+    lost: list[str] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        scenarios = [each for each in all_scenarios(folder / "before") if options.only in each.name]
+        scenarios = [each for each in all_scenarios(folder / "before") if _is_wanted(each, options)]
         trainings = [each for each in scenarios if each.result is not None]
         for scenario in scenarios if options.writes else ():
-            _every_write(scenario, folder, done, options)
+            lost += _every_write(scenario, folder, done, options)
         for scenario in trainings:
             _at_random(scenario, folder, options.kills // len(trainings), chance, done)
             for _ in range(options.pairs):
                 done[two_writers(scenario, folder / "two", chance.uniform(0, 0.2))] += 1
-        own = {} if options.only else _own_campaigns(folder, options.seed)
-    print(json.dumps({"seed": options.seed, "seconds": round(time.monotonic() - began), **done, **own}))
+        own = {} if options.only or options.skip else _own_campaigns(folder, options.seed)
+    seconds = round(time.monotonic() - began)
+    print(json.dumps({"seed": options.seed, "seconds": seconds, "lost": len(lost), **done, **own}))
+    print(*lost, sep="\n", file=sys.stderr)
+    sys.exit(1 if lost else 0)
 
 
-def _every_write(scenario: Scenario, folder: Path, done: Counter[str], options: argparse.Namespace) -> None:
+def _is_wanted(scenario: Scenario, options: argparse.Namespace) -> bool:
+    named = options.only is None or any(text in scenario.name for text in options.only)
+    return named and scenario.name not in options.skip
+
+
+def _every_write(scenario: Scenario, folder: Path, done: Counter[str], options: argparse.Namespace) -> list[str]:
+    """Fails and kills at every write; what was lost."""
     writes = writes_of(scenario, folder / "count")
     done["writes"] += writes
-    reference = _reference(scenario, folder)
+    reference, lost = _reference(scenario, folder), []
     for number in range(1, writes + 1, -(-writes // options.most)):
-        for fault in FAULTS if options.thorough else FAULTS[number % 3 :][:1]:
-            done[f"failed, {fault}"] += fail(scenario, folder / "fail", number, fault)
-        if options.killed:
-            done["killed at a write"] += kill(scenario, folder / "kill", reference, number=number)
+        try:
+            for fault in FAULTS if options.thorough else FAULTS[number % 3 :][:1]:
+                done["a write failed"] += 1
+                done[f"failed, {fault}"] += fail(scenario, folder / "fail", number, fault)
+            if options.killed:
+                done["killed at a write"] += kill(scenario, folder / "kill", reference, number=number)
+        except Exception as error:  # whatever it is, it is to be told, and the others to be tried
+            lost.append(f"{scenario.name}, write {number}: {type(error).__name__}: {error}")
+            print(lost[-1], file=sys.stderr, flush=True)
         print(f"{scenario.name}: {number} of {writes}", end="\r", file=sys.stderr, flush=True)
     print(f"{scenario.name}: {writes} writes", file=sys.stderr, flush=True)
+    return lost
 
 
 def _at_random(scenario: Scenario, folder: Path, kills: int, chance: random.Random, done: Counter[str]) -> None:

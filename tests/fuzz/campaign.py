@@ -92,10 +92,12 @@ def problem_of(target: Target, content: bytes, folder: Path) -> tuple[str | None
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def campaign(inputs: int, seed: int, folder: Path, keep: bool, seconds: float | None = None) -> Findings:
+def campaign(
+    inputs: int, seed: int, folder: Path, keep: bool, seconds: float | None = None, only: list[str] | None = None
+) -> Findings:
     """Reads so many changed files, as many of each target as its share says."""
     (folder / "examples").mkdir(parents=True)
-    targets, found = all_targets(folder / "examples"), Findings()
+    targets, found = all_targets(folder / "examples", only), Findings()
     whole, ends = sum(target.share for target in targets), time.monotonic() + (seconds or 1e9)
     before = logging.getLogger("dvae").level
     logging.getLogger("dvae").setLevel(logging.CRITICAL)
@@ -141,11 +143,12 @@ def main() -> None:
     parser.add_argument("--inputs", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=None, help="end after so many, whatever is left")
+    parser.add_argument("--only", action="append", metavar="MODULE", help="of tests/fuzz/targets; may be repeated")
     options = parser.parse_args()
     began = time.monotonic()
     base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=base) as folder:
-        found = campaign(options.inputs, options.seed, Path(folder), keep=True, seconds=options.seconds)
+        found = campaign(options.inputs, options.seed, Path(folder), True, options.seconds, options.only)
     took = time.monotonic() - began
     count = sum(found.inputs.values())
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,10 +28,12 @@ class Target:
     share: float = 1.0  # of the inputs, as against other targets: slow ones have less
 
 
-def all_targets(folder: Path) -> list[Target]:
+def all_targets(folder: Path, only: Collection[str] | None = None) -> list[Target]:
     """The targets of every module in `targets`; each has `targets(folder)`, whose folder is for examples."""
     found: list[Target] = []
     for path in sorted((Path(__file__).parent / "targets").glob("*.py")):
+        if only is not None and path.stem not in only:
+            continue
         module = importlib.import_module(f"fuzz.targets.{path.stem}")
         found += module.targets(folder)
     return found

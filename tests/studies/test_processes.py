@@ -50,7 +50,7 @@ def started(marks: Path, *arguments: str, **more: str) -> subprocess.Popen[bytes
 
 def until(condition: Callable[[], bool]) -> None:
     """Waits, but not for ever: what should happen may have died."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while not condition():
         assert time.monotonic() < deadline, "nothing happens any more"
         time.sleep(0.005)
@@ -124,7 +124,9 @@ def share_and_kill(run: Path, storage: str, tmp_path: Path) -> None:
     arguments = ["search", str(run), "--budget", "200", "--batch", "20", "--strategy", "random", "--workers", "0"]
     arguments += ["--score", "scores:slow_edges", "--heartbeat", "1", "--study", "shared"]
     proposer = started(marks, *arguments, **more)
+    # The scores run in the workers themselves, whose numbers the marks have.
     work = ["worker", "--study", "shared", "--score", "scores:slow_edges", "--wait", "--heartbeat", "1"]
+    work += ["--isolate", "no"]
     workers = [started(marks, *work, **more) for _ in range(4)]
     for victim in workers[:2]:
         begun = f"*-{victim.pid}"  # what it has begun leaves a mark
@@ -134,8 +136,8 @@ def share_and_kill(run: Path, storage: str, tmp_path: Path) -> None:
         until(lambda: len(list(marks.glob(begun))) > own)  # noqa: B023
         victim.send_signal(signal.SIGKILL)  # it has just begun an evaluation
         victim.wait()
-    assert proposer.wait(timeout=300) == 0
-    assert [worker.wait(timeout=60) for worker in workers[2:]] == [0, 0]
+    assert proposer.wait(timeout=600) == 0
+    assert [worker.wait(timeout=300) for worker in workers[2:]] == [0, 0]
     study = Study.open(storage, "shared")
     trials, distinct = study.trials, evaluations(study)
     study.close()

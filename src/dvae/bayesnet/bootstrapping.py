@@ -193,7 +193,7 @@ def _read(content: bytes, path: Path, identity: Mapping[str, Any]) -> tuple[dict
     try:
         head, *rest = [strict_json(line.decode()) for line in lines]
         found = {int(number): [[int(u), int(v)] for u, v in edges] for number, edges in rest}
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError, RecursionError):
         raise ConfigError(f"{path}: this is no file of replicates; choose another, or remove it") from None
     if head != identity:
         raise ConfigError(f"{path}: its replicates were made from another table or with other options; remove it first")

@@ -179,7 +179,7 @@ def read_confidence(path: FilePath) -> Confidence:
             for first, second, strength, forward in plain["edges"]
         )
         count = int(plain["networks"])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise FormatError(f"{path}: the confidence of edges in it is not as it was written") from None
     known = set(variables)
     if any(edge.first not in known or edge.second not in known for edge in edges):

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from dvae.dag import Dag, DagSet, Dataset
-from dvae.errors import ConfigError
+from dvae.errors import CheckpointError, ConfigError
 from dvae.evaluation.common import evaluation_mode
 from dvae.models import VAE
 from dvae.progress import progress_bar
@@ -111,7 +111,13 @@ class Predictor:
         if not dags:
             return []
         inputs = Inputs.of(vae, self.features, dags)
-        columns = {name: model.predict(inputs, level) for name, model in self.models.items()}
+        try:
+            columns = {name: model.predict(inputs, level) for name, model in self.models.items()}
+        except (IndexError, RuntimeError, TypeError) as error:  # of tensors whose sizes differ
+            raise CheckpointError(
+                f"the predictor that was kept does not fit its model ({str(error).partition(chr(10))[0]}); fit it "
+                "again (dvae predict --refit)"
+            ) from None
         return [{name: column[row] for name, column in columns.items()} for row in range(len(dags))]
 
     def values(self, vae: VAE, dags: Sequence[Dag]) -> list[dict[str, float]]:

@@ -77,10 +77,13 @@ def from_json(payload: object, *, known: int, latent: int) -> Place:
     if not isinstance(payload, Mapping):
         raise RequestError("the page sent no DAG")
     if "base" in payload:
-        base, given = from_json(payload["base"], known=known, latent=latent), payload.get("given")
-        if isinstance(base, Changed) or not isinstance(given, Mapping) or len(given) > MAX_CONDITIONS:
+        base, given = payload["base"], payload.get("given")
+        nested = isinstance(base, Mapping) and "base" in base
+        if nested or not isinstance(given, Mapping) or len(given) > MAX_CONDITIONS:
             raise RequestError("the page sent conditions without a DAG")
-        return Changed(base, tuple((str(name), number(value, -MAX, MAX, str(name))) for name, value in given.items()))
+        place = from_json(base, known=known, latent=latent)
+        assert not isinstance(place, Changed)
+        return Changed(place, tuple((str(name), number(value, -MAX, MAX, str(name))) for name, value in given.items()))
     if "known" in payload:
         return Known(whole_number(payload["known"], 0, known - 1, "the number of a known DAG"))
     if "latent" in payload:

@@ -26,9 +26,12 @@ def current_model(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in settings.items() if key in known or key not in OF_SOME_MODELS}
 
 
-def current(settings: Mapping[str, Any]) -> dict[str, Any]:
+def current(settings: Mapping[str, Any], where: object = "the settings") -> dict[str, Any]:
     """Settings of a run, or of a plan, of any format: all tables called `model` inside become today's."""
-    return _each_model(settings, current_model)
+    try:
+        return _each_model(settings, current_model)
+    except RecursionError:
+        raise CheckpointError(f"{where}: nested too deeply to be settings") from None
 
 
 def format_1(settings: Mapping[str, Any]) -> dict[str, Any]:

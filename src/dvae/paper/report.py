@@ -50,7 +50,7 @@ def read_plan(run: Path) -> Preset:
     mapping = read_json(path)
     if not isinstance(mapping, dict):
         raise FormatError(f"{path}: this is no plan of a reproduction, which is an object")
-    return from_mapping(Preset, current(mapping), str(path))
+    return from_mapping(Preset, current(mapping, path), str(path))
 
 
 def write_report(run: Path) -> Path:

@@ -17,7 +17,7 @@ from dvae.bayesnet.structure import exact_optimum
 from dvae.bayesnet.tables import load_table, table_of
 from dvae.config import check
 from dvae.dag import Dag, Dataset, ScoredDag, to_plain
-from dvae.errors import DvaeError
+from dvae.errors import DvaeError, FormatError
 from dvae.evaluation.common import read_value
 from dvae.files import read_json, write_json
 from dvae.paper.measurements import OfModel
@@ -181,12 +181,23 @@ def _resumed(ledger: MemoryLedger, path: Path) -> list[dict[str, Any]]:
     if not path.is_file():
         return []
     known: Any = read_json(path)
-    for number, one in enumerate(known["rounds"]):
-        for place, (value, score) in enumerate(zip(one["dags"], one["scores"], strict=True)):
-            trial = ledger.propose(as_dag(value), {"round": number, "place": place})
-            ledger.finish(trial, Outcome(score), {})
-    ledger.describe(STATE, {"round": len(known["rounds"]), "strategy": known["strategy"]})
-    return list(known["rounds"])
+    try:
+        rounds = list(known["rounds"])
+        for number, one in enumerate(rounds):
+            _check_seconds(one["seconds"])
+            for place, (value, score) in enumerate(zip(one["dags"], one["scores"], strict=True)):
+                trial = ledger.propose(as_dag(value), {"round": number, "place": place})
+                ledger.finish(trial, Outcome(float(score)), {})
+        ledger.describe(STATE, {"round": len(rounds), "strategy": known["strategy"]})
+    except (DvaeError, KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+        problem = f"{error} is missing" if isinstance(error, KeyError) else error
+        raise FormatError(f"{path} does not hold rounds of a search ({problem}); remove it to start it anew") from None
+    return rounds
+
+
+def _check_seconds(value: object) -> None:
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise TypeError(f"{value!r:.40} is no number of seconds")
 
 
 def _check_time(workshop: StageStore, rounds: Sequence[Mapping[str, Any]]) -> None:

@@ -72,7 +72,7 @@ class StageStore:
         path = self.folder(stage) / RESULT
         try:
             return stage.read(result, "result")
-        except (DvaeError, KeyError, TypeError, ValueError) as error:
+        except (DvaeError, KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             problem = f"{error} is missing" if isinstance(error, KeyError) else error
             raise FormatError(f"{path} cannot be read ({problem}); remove it to have it made again") from None
 

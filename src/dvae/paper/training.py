@@ -128,6 +128,6 @@ def _seconds_before(work: Path) -> float:
         if (work / METRICS).is_file():
             (seconds,) = read_series(work / METRICS, columns=["seconds"])
             return seconds.y[-1]
-    except (DvaeError, KeyError, TypeError):
+    except (DvaeError, KeyError, TypeError, ValueError, OverflowError, IndexError):
         pass  # a file that was cut short: then the budget is a little tighter
     return 0.0

@@ -75,7 +75,7 @@ def local_time(moment: str | datetime) -> str:
     """A moment as the clock on the wall here shows it; a text that is no moment stays as it is."""
     try:
         here = (datetime.fromisoformat(moment) if isinstance(moment, str) else moment).astimezone()
-    except ValueError:
+    except (ValueError, OverflowError):  # also of the years 1 and 9999
         return str(moment)
     return f"{here.day} {here:%B %Y, %H:%M}"
 

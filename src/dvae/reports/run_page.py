@@ -235,7 +235,7 @@ def _training_words(record: Mapping[str, Any]) -> str:
         result, provenance = record["result"], record["record"]
         return (
             f"{result['epochs']} epochs in {time_words(result['seconds'])}, {result['graphs_per_second']:,.0f} graphs "
-            f"per second on {record['device']}; ended: {result['ended']}. {local_time(provenance['date'])}, torch "
+            f"per second on {record['device']}; ended: {result['ended']}. {local_time(str(provenance['date']))}, torch "
             f"{provenance['versions']['torch']}."
         )
     except (KeyError, TypeError, ValueError, OverflowError):

@@ -75,7 +75,7 @@ def config_file(path: str | Path) -> RunConfig:
     number = mapping.pop("format", 1)
     if number not in (1, FORMAT):
         raise FormatError(f"{path}: format {number!r} is not known here; a newer version of dvae wrote it")
-    return from_mapping(RunConfig, current(mapping) if number == 1 else mapping, str(path))
+    return from_mapping(RunConfig, current(mapping, path) if number == 1 else mapping, str(path))
 
 
 def write_config(folder: Path, config: RunConfig) -> None:

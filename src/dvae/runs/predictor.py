@@ -47,16 +47,17 @@ def read_predictor(folder: Path, fitted_to: Mapping[str, Any]) -> Predictor | No
     content = read_json(folder / DESCRIPTION)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise CheckpointError(f"{folder / DESCRIPTION} is no predictor of this version; remove it to fit a new one")
-    if content["fitted_to"] != dict(fitted_to):
+    if content.get("fitted_to") != dict(fitted_to):
         return None
     if SHA256 in content and (folder / TENSORS).is_file() and content[SHA256] != sha256_of(folder / TENSORS):
         return None  # whoever wrote a new one was stopped between its two files
     tensors = read_tensors(folder / TENSORS)
     try:
         models = {one["property"]: _model(one, tensors, place) for place, one in enumerate(content["properties"])}
-        return Predictor(ColumnFeatures(tuple(content["features"])), models)
-    except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"{folder / DESCRIPTION} does not fit {TENSORS}: {error}; remove both") from None
+        return Predictor(ColumnFeatures(tuple(map(str, content["features"]))), models)
+    except (KeyError, TypeError, ValueError, OverflowError, StopIteration) as error:
+        problem = f"{type(error).__name__} {error}".rstrip()
+        raise CheckpointError(f"{folder / DESCRIPTION} does not fit {TENSORS} ({problem}); remove both") from None
 
 
 _CALIBRATION = ("edges", "group", "errors")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dvae.errors import StudyError
-from dvae.passwords import masked
+from dvae.passwords import escaped, masked
 from dvae.studies import sqlite_ledger
 from dvae.studies.ledger import Direction, Ledger
 from dvae.studies.worker import HEARTBEAT_SECONDS
@@ -76,7 +76,7 @@ def _own_file(address: str) -> Path | None:
 
 def _optuna_address(address: str) -> str:
     if "://" in address:
-        return address
+        return escaped(address)
     if Path(address).is_file():
         return SQLITE + address
     raise StudyError(

@@ -192,14 +192,21 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """The rows of a table by the names of its columns, with their line numbers."""
     lines = numbered_lines(path)
     _, head = next(lines, (1, ""))
-    columns = next(csv.reader([head]), [])
+    columns = _cells(path, 1, head)
     if COLUMN not in columns:
         raise FormatError.at(path, 1, f"there is no column {COLUMN!r}; there are {', '.join(columns) or 'none'}")
     for number, text in lines:
-        cells = next(csv.reader([text]), [])
+        cells = _cells(path, number, text)
         if len(cells) != len(columns):
             raise FormatError.at(path, number, f"there are {len(cells)} cells where the head has {len(columns)}")
         yield number, dict(zip(columns, cells, strict=True))
+
+
+def _cells(path: Path, number: int, text: str) -> list[str]:
+    try:
+        return next(csv.reader([text]), [])
+    except csv.Error as error:
+        raise FormatError.at(path, number, f"not CSV: {error}") from None
 
 
 def _entry(path: Path, number: int, row: dict[str, str]) -> ScoredDag:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 from pathlib import Path
 
+from faults.plain import plain_pictures
 from faults.scenario import Scenario, called
 
 TINY = ("--set", "model.hidden=6", "--set", "model.latent=3", "--set", "training.checkpoint_seconds=0", "--batch", 8)
@@ -39,7 +41,7 @@ def scenarios(folder: Path) -> list[Scenario]:
         on_run("data", "@dags.jsonl", "--out", "@copy.jsonl"),
         on_run("import", "@tasks.json", "--out", "@imported.jsonl"),
         on_run("draw", "@dags.jsonl", "@d.png"),
-        on_run("report", "@run"),
+        dataclasses.replace(on_run("report", "@run"), around=lambda _: plain_pictures()),
     ]
 
 

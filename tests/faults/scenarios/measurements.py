@@ -38,7 +38,7 @@ def scenarios(folder: Path) -> list[Scenario]:
     ran, table = folder / "asia", folder / "table"
 
     def on_run(name: str, *words: object, result: str | None = None) -> Scenario:
-        return Scenario(name, ran, filled(*words), result=result, prepare=_trained, around=_few_trees)
+        return Scenario(name, ran, filled(*words), result=result, prepare=_trained, around=few_trees)
 
     def on_table(name: str, *words: object, result: str | None = None) -> Scenario:
         return Scenario(name, table, filled(*words), result=result, prepare=_written)
@@ -86,7 +86,7 @@ def _trained(before: Path) -> None:
     toml = run / "run.toml"
     toml.write_text(toml.read_text().replace(str(before / "scored.jsonl"), "../scored.jsonl"))
     shutil.copytree(run, before / "predicted")
-    with _few_trees(before):
+    with few_trees(before):
         _done("predict", before / "predicted", before / "scored.jsonl", "--out", before / "before.csv")
 
 
@@ -96,7 +96,7 @@ def _done(*words: object) -> None:
 
 
 @contextlib.contextmanager
-def _few_trees(_: Path) -> Iterator[None]:
+def few_trees(_: Path) -> Iterator[None]:
     from dvae.evaluation import prediction
 
     few = {"seed": 0, "trees": 4, "progress": None}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from faults.plain import plain_pictures
 from faults.scenario import Scenario, called
 from faults.scenarios.measurements import filled
 
@@ -43,7 +44,7 @@ def scenarios(folder: Path) -> list[Scenario]:
             folder / "paper",
             filled("reproduce", "table1", "--preset", "tiny", "--device", "cpu", "--only", "svae", "--run", "@run"),
             prepare=_architectures,
-            around=lambda at: mock.patch.dict(os.environ, DVAE_DATA=str(at / "data")),
+            around=_small_paper,
         ),
     ]
 
@@ -84,6 +85,12 @@ def _architectures(before: Path) -> None:
 
 
 @contextlib.contextmanager
+def _small_paper(at: Path) -> Iterator[None]:
+    with mock.patch.dict(os.environ, DVAE_DATA=str(at / "data")), plain_pictures():
+        yield
+
+
+@contextlib.contextmanager
 def _often_saved(_: Path) -> Iterator[None]:
     with mock.patch("dvae.nas.supernet_training.SECONDS_BETWEEN_SAVES", 0.0):
         yield
@@ -100,5 +107,8 @@ def _small_demo(_: Path) -> Iterator[None]:
         changes = {"size": 40, "model.hidden": 6, "model.latent": 3, "training.epochs": 1}
         return replace(real(minutes), **changes)
 
-    with mock.patch.multiple(demo, _settings=small, EVALUATIONS=2, RIVALS=("evolution", "random"), **DEMO):
+    fewer: Any = {"_settings": small, "EVALUATIONS": 2, "RIVALS": ("evolution", "random"), **DEMO}
+    # What a killed search had begun waits for its worker's silence: here two seconds.
+    soon = mock.patch("dvae.studies.sqlite_ledger.MISSED_HEARTBEATS", 0.2)
+    with mock.patch.multiple(demo, **fewer), plain_pictures(), soon:
         yield
