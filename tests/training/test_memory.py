@@ -74,6 +74,24 @@ def test_the_estimate_grows_with_graphs_and_model() -> None:
     assert other.bytes_per_graph(30, 40) > 0
 
 
+@pytest.mark.parametrize(("nodes", "width", "layers"), [(64, 64, 2), (200, 16, 2), (100, 32, 4)])
+def test_a_layerwise_step_keeps_less_than_is_estimated(nodes: int, width: int, layers: int) -> None:
+    task = GenericTask("large", TASK.vocabulary.labels, nodes, virtual_start=True, virtual_end=True)
+    vae = build("layerwise", task, hidden=width, latent=3, seed=0, token_width=width, layers=layers)
+    data = vae.prepare(task.batch(random_dags(2, nodes - 2, seed=0)))
+    kept: dict[int, int] = {weight.untyped_storage().data_ptr(): 0 for weight in vae.parameters()}
+
+    def counted(tensor: Tensor) -> Tensor:
+        kept.setdefault(tensor.untyped_storage().data_ptr(), tensor.untyped_storage().nbytes())
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(counted, lambda tensor: tensor):
+        losses = vae(data, torch.zeros(2, 3))  # alive until what it keeps is counted
+    estimate = 2 * vae.bytes_per_graph(nodes, int(data.adjacency.flatten(1).sum(1).max()))
+    assert sum(kept.values()) < estimate < 5 * sum(kept.values())
+    assert losses.nll.isfinite().all()
+
+
 def test_a_graph_that_is_too_large_is_refused_before_the_first_step() -> None:
     vae = model()
     with pytest.raises(MemoryLimitError, match=r"one graph of 30 nodes and \d+ edges takes about \d+ MB, and 1 MB are"):

@@ -26,6 +26,9 @@ DEFAULT_LAYERS, DEFAULT_WIDTH = 2, 128
 NODE_COST, GROUP_COST = 64, 30_000  # of a node and of a group of graphs, in pairs of nodes; measured on a CPU
 CLASS_STARTS = (1, 2, 3, 4, 6, 9, 17)  # the fewest layers between two nodes of each class after the first
 DISTANCES = len(CLASS_STARTS) + 1
+# Numbers of a training step: of each pair and head that are needed for a moment, of each pair for its relation (a long
+# integer, made of others), and vectors of each node that a block keeps.
+PASSING, RELATION_NUMBERS, NODE_VECTORS = 3, 12, 14
 
 
 @dataclass(frozen=True)
@@ -150,6 +153,12 @@ class _Looked(torch.autograd.Function):
         (index,) = ctx.saved_tensors
         sums = scattered_sums if grad.device.type == "cuda" else counted_sums
         return sums(index, grad, ctx.rows), None
+
+
+def attention_numbers(width: int, layers: int, nodes: int) -> int:
+    """What a training step keeps of a graph in `layers` blocks: of pairs weights and relations, of nodes vectors."""
+    pairs = HEADS * (layers + PASSING) + RELATION_NUMBERS
+    return pairs * nodes * nodes + NODE_VECTORS * layers * width * nodes
 
 
 class RelationBlock(nn.Module):

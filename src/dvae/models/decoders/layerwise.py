@@ -41,7 +41,14 @@ from dvae.models.features import NodeFeatures
 from dvae.models.kernels.aligned import uniform
 from dvae.models.kernels.gru import rows_of
 from dvae.models.layer_order import layer_ordered
-from dvae.models.layerwise import DEFAULT_LAYERS, DEFAULT_WIDTH, LayerwiseSettings, RelationBlock, by_size
+from dvae.models.layerwise import (
+    DEFAULT_LAYERS,
+    DEFAULT_WIDTH,
+    LayerwiseSettings,
+    RelationBlock,
+    attention_numbers,
+    by_size,
+)
 from dvae.models.node_order import NodeOrder
 from dvae.models.parts import Plan, Sampling
 from dvae.models.settings import EdgeSettings
@@ -51,6 +58,7 @@ from dvae.tasks.vocabulary import END_INDEX, END_LABEL, START_INDEX, START_LABEL
 READ_RANK = 32  # numbers that a node reads of z
 MAX_SHOWN = 32  # nodes and layers that are left, up to which each number has a vector of its own
 COUNTED = 8  # predecessors chosen so far, likewise
+DECISION_NUMBERS, DECISION_VECTORS = 12, 6  # that a training step keeps of a decision, for each node and by itself
 RUNS = 4  # of graphs of like size, into which a call of `sample` may be divided
 
 
@@ -117,6 +125,13 @@ class LayerwiseDecoder(nn.Module):
             fewest=int(plan.task.vocabulary.start == START_LABEL or plan.task.vocabulary.end == END_LABEL),
             end_edges=plan.hints.end_edges,
         )
+
+    def numbers_per_graph(self, nodes: int, edges: int) -> int:
+        """Of attention, and of the decisions about edges: one for each edge and node, about all nodes before."""
+        decisions = edges + nodes
+        wide = self.edge_open.shape[1]
+        of_decisions = decisions * (DECISION_NUMBERS * nodes + DECISION_VECTORS * wide + RELATIONS)
+        return attention_numbers(self.width, len(self.layers), nodes) + of_decisions
 
     def prepare(self, batch: DagBatch) -> DagBatch:
         """The same graphs, their nodes in layer order."""

@@ -24,6 +24,7 @@ from dvae.models.layerwise import (
     DISTANCES,
     LayerwiseSettings,
     RelationBlock,
+    attention_numbers,
     by_size,
     distance_class,
     fed,
@@ -75,6 +76,10 @@ class LayerwiseEncoder(nn.Module):
             layers=settings.layers or DEFAULT_LAYERS,
             order=plan.hints.node_order,
         )
+
+    def numbers_per_graph(self, nodes: int, edges: int) -> int:
+        read = self.readout.weight.shape[1]
+        return attention_numbers(self.places.shape[1], len(self.layers), nodes) + 2 * read
 
     def prepare(self, batch: DagBatch) -> DagBatch:
         """The same graphs, their nodes in layer order."""
