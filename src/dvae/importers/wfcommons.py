@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import reprlib
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,7 +12,7 @@ from dvae.dag.limits import check_size
 from dvae.errors import DagError, FormatError
 from dvae.importers.files import FilePath, read_json
 
-NUMBERED = re.compile(r"(?P<kind>.*?)(?:[_.-]?(?:ID)?\d+)+", re.DOTALL)  # mProject_ID0000007
+PARTED, ID = ("_", ".", "-"), "ID"  # before a number: mProject_ID0000007
 RUNTIME, READ, WRITTEN, MEMORY = "runtime", "bytes_read", "bytes_written", "memory"
 
 
@@ -87,8 +86,18 @@ def _kind(name: str, task: Mapping[str, Any]) -> str:
     text = given if isinstance(given, str) and given else name
     if name != text and name.startswith(text) and not name[len(text)].isdigit():
         return text
-    numbered = NUMBERED.fullmatch(text)
-    return numbered["kind"] if numbered and numbered["kind"] else text
+    return _without_numbers(text) or text
+
+
+def _without_numbers(text: str) -> str:
+    """The text before the numbers at its end. (A pattern would try all ways to divide many digits.)"""
+    end = len(text)
+    while end and text[end - 1].isdecimal():
+        while end and text[end - 1].isdecimal():
+            end -= 1
+        end -= len(ID) if text.endswith(ID, 0, end) else 0
+        end -= 1 if text.endswith(PARTED, 0, end) else 0
+    return text[:end]
 
 
 def _edges(tasks: Mapping[str, Mapping[str, Any]], by_name: Mapping[str, str]) -> Iterator[tuple[str, str]]:
