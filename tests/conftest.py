@@ -27,11 +27,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture
-def shared_data() -> Path:
-    """The data sets of ../shared (or DVAE_DATA)."""
+def shared_data(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The data sets of ../shared (or DVAE_DATA), where tasks find them, too."""
     folder = Path(os.environ.get("DVAE_DATA", ROOT.parent / "shared" / "data")).resolve()
     if not folder.is_dir():
         pytest.skip(f"the shared data sets are not at {folder}; set DVAE_DATA to their folder")
+    monkeypatch.setenv("DVAE_DATA", str(folder))
     return folder
 
 
