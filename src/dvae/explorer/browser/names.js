@@ -42,7 +42,7 @@
     setTimeout(() => { waiting = false; mend(); }, 120);
   };
   document.addEventListener("DOMContentLoaded", () => {
-    new MutationObserver(soon).observe(document.body, { childList: true, subtree: true, attributeFilter: ["aria-selected", "aria-labelledby"] });
+    new MutationObserver(soon).observe(document.body, { childList: true, characterData: true, subtree: true, attributeFilter: ["aria-selected", "aria-labelledby"] });
     soon();
   });
 })();
