@@ -113,8 +113,8 @@ class _Reader:
         self.expect("{")
         states = list(self.listed("}"))
         self.expect(";")
-        if not count.isdigit() or int(count) != len(states):
-            raise self.error(f"the variable {variable!r} has {len(states)} states where {count} are announced")
+        if count.lstrip("0") != str(len(states)):  # not as a number, which may have thousands of digits
+            raise self.error(f"the variable {variable!r} has {len(states)} states where {count:.20} are announced")
         if len(set(states)) < len(states):
             raise self.error(f"the variable {variable!r} has a state twice")
         return states

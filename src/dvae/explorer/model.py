@@ -187,7 +187,10 @@ class PageModel:
         """The DAGs around the page's DAG."""
         centre = self.find(current, enforce).latent
         odd = places.whole_number(
-            int(side) if isinstance(side, str) and side.isdigit() else side, 3, MAX_SIDE, "the size of the grid"
+            int(side) if isinstance(side, str) and side.isdecimal() and len(side) < 4 else side,
+            3,
+            MAX_SIDE,
+            "the size of the grid",
         )
         if odd % 2 == 0:
             raise RequestError("the size of the grid must be odd")
