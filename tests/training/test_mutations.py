@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,7 +14,7 @@ from dvae import Dag
 from dvae.dag.column_tensors import UNKNOWN
 from dvae.errors import ConfigError
 from dvae.tasks import GenericTask
-from dvae.training import TrainingConfig, fit
+from dvae.training import TrainingConfig, fit, job
 from dvae.training.mutations import mutated
 
 VIRTUAL = [
@@ -49,7 +51,7 @@ def test_mutated_dags_are_dags_of_the_task(dags: list[Dag]) -> None:
 
 def test_a_cosine_schedule_rises_and_falls() -> None:
     config = TrainingConfig(schedule="cosine", warmup=10)
-    factors = [config.rate_factor(step, 100) for step in range(100)]
+    factors = [config.rate_factor(step, step / 100) for step in range(100)]
     assert factors[0] == pytest.approx(0.1)
     assert max(factors) == factors[9] or max(factors) == factors[10]
     assert factors[-1] < 0.02
@@ -57,6 +59,21 @@ def test_a_cosine_schedule_rises_and_falls() -> None:
         TrainingConfig(warmup=10)
     with pytest.raises(ConfigError, match="mutations"):
         TrainingConfig(mutations=1.5)
+
+
+def test_a_timed_schedule_ends_with_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="time budget"):
+        TrainingConfig(schedule="timed")
+    ticks = itertools.count()
+    monkeypatch.setattr(
+        job, "time", SimpleNamespace(monotonic=lambda: next(ticks) / 1000)
+    )  # a clock asked is a tick on
+    vae = dvae.models.build("pace", GenericTask.infer("test", VIRTUAL), hidden=8, latent=4, seed=0)
+    result = fit(vae, VIRTUAL * 5, **{**CONFIG, "schedule": "timed"}, epochs=100_000, time_budget=1.0, progress=False)
+    rates = [row["learning_rate"] for row in result.history]
+    assert result.ended == "time-budget"
+    assert rates[len(rates) // 10 :] == sorted(rates[len(rates) // 10 :], reverse=True)
+    assert rates[-1] < 0.1 * max(rates)
 
 
 def test_a_resumed_training_is_bit_for_bit_the_uninterrupted_one(tmp_path: Path) -> None:

@@ -47,8 +47,9 @@ class TrainingConfig:
     wandb: bool = False  # ... to Weights & Biases
     validation_every: int = 1  # epochs between two measurements on the validation DAGs, where there are any
     validation_decodings: int = 200  # how many of them are decoded to measure reconstruction
-    schedule: Literal["plateau", "cosine"] = "plateau"  # of the learning rate; cosine falls to a hundredth by the end
-    warmup: int = 0  # steps over which a cosine schedule's rate rises from zero
+    # Of the learning rate: cosine falls to a hundredth by the last epoch, timed by the end of the time budget.
+    schedule: Literal["plateau", "cosine", "timed"] = "plateau"
+    warmup: int = 0  # steps over which the rate of these two rises from zero
     clip: float | None = None  # longest gradient of the mean loss per graph; longer ones are shortened
     memory: float | None = None  # gigabytes a step may take: a larger batch is split; None: 4, on CUDA 70% of all
     mutations: float = 0.0  # share of the graphs of a step that are trained on with types, an edge or columns changed
@@ -66,7 +67,8 @@ class TrainingConfig:
         check(self.validation_every >= 1, f"validation_every must be 1 or more: {self.validation_every}")
         check(self.validation_decodings >= 0, f"validation_decodings must be 0 or more: {self.validation_decodings}")
 
-        check(self.warmup == 0 or self.schedule == "cosine", "warmup goes with schedule = 'cosine'")
+        check(self.warmup == 0 or self.schedule != "plateau", "warmup goes with schedule = 'cosine' or 'timed'")
+        check(self.schedule != "timed" or self.time_budget is not None, "schedule = 'timed' goes with a time budget")
         check(self.warmup >= 0, f"warmup must not be negative: {self.warmup}")
         check(self.clip is None or self.clip > 0, f"clip must be positive: {self.clip}")
         check(self.memory is None or self.memory > 0, f"memory must be positive: {self.memory}")
@@ -77,10 +79,10 @@ class TrainingConfig:
         """Where the losses of every epoch go besides the run's folder."""
         return tuple(name for name in ("tensorboard", "mlflow", "wandb") if getattr(self, name))
 
-    def rate_factor(self, step: int, steps: int) -> float:
-        """What a cosine schedule multiplies the learning rate by at one of `steps` steps."""
+    def rate_factor(self, step: int, share: float) -> float:
+        """What a cosine multiplies the learning rate by, at one step, after this share of the whole training."""
         rise = min(1.0, (step + 1) / self.warmup) if self.warmup else 1.0
-        return rise * (LAST_RATE + (1 - LAST_RATE) * 0.5 * (1 + math.cos(math.pi * min(1.0, step / steps))))
+        return rise * (LAST_RATE + (1 - LAST_RATE) * 0.5 * (1 + math.cos(math.pi * min(1.0, share))))
 
     def operand_dtype(self) -> torch.dtype | None:
         """The type of matrix operands, where it is not that of the weights."""

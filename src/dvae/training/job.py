@@ -61,6 +61,11 @@ class Clock:
         return self._before + time.monotonic() - self._started
 
     @property
+    def share(self) -> float:
+        """How much of the budget is used."""
+        return 0.0 if self.budget is None else self.seconds / self.budget
+
+    @property
     def is_over(self) -> bool:
         return self.budget is not None and self.seconds >= self.budget
 

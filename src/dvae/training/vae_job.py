@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dvae.config import to_mapping
+from dvae.config import check, to_mapping
 from dvae.dag import DagBatch
 from dvae.errors import CheckpointError
 from dvae.models.vae import VAE
@@ -47,6 +47,10 @@ class VaeJob(Job):
         super().__init__(Clock(config.time_budget))
         assert config.epochs is not None
         assert config.batch_size is not None
+        check(
+            config.schedule != "timed" or fabric.world_size == 1,
+            "schedule = 'timed' goes with one process, since each has its own clock: take 'cosine'",
+        )
         self.vae, self.config, self.fabric, self.folder = vae, config, fabric, folder
         device: torch.device = fabric.device
         vae.to(device)
@@ -114,9 +118,10 @@ class VaeJob(Job):
         self.epoch_steps = self.stepper
 
     def step(self, place: Place) -> None:
-        if self.config.schedule == "cosine":
-            factor = self.config.rate_factor(place.epoch * self.steps + place.step, self.epochs * self.steps)
-            self._set_rate(self.config.learning_rate * factor * place.rate_share)
+        if self.config.schedule != "plateau":
+            taken = place.epoch * self.steps + place.step
+            share = taken / (self.epochs * self.steps) if self.config.schedule == "cosine" else self.clock.share
+            self._set_rate(self.config.learning_rate * self.config.rate_factor(taken, share) * place.rate_share)
         self.stepper.step(place.step)
 
     def _set_rate(self, rate: float) -> None:
