@@ -23,7 +23,8 @@ def slow_nll(decoder: LayerwiseDecoder, z: Tensor, dag: Dag) -> Tensor:
         layer.append(layer[-1] + opens)
         first_of.append(node if opens else first_of[-1])
     nodes, layers = len(dag) - 2, layer[-2]
-    total = -_of_count(decoder, z, nodes) - _of_layers(decoder, z, nodes, layers)
+    shared = z[: len(z) - decoder.own_latents]
+    total = -_of_count(decoder, shared, nodes) - _of_layers(decoder, shared, nodes, layers)
     states: list[Tensor] = []
     memory: list[list[Tensor]] = [[] for _ in decoder.layers]  # what each block has seen of each node
     for node in range(1, len(dag)):
@@ -97,7 +98,10 @@ def _state(
     nodes_left = max(nodes - node, 0)
     layers_left = min(max(layers - layer[node], 0), nodes_left)
     place = min(node + 1, decoder.max_nodes - 1)
-    read = decoder.read(z @ decoder.read_maps[place] + decoder.read_places[place])
+    shared, own = z.split([len(z) - decoder.own_latents, decoder.own_latents])
+    read = decoder.read(shared @ decoder.read_maps[place] + decoder.read_places[place])
+    if decoder.read_own is not None:
+        read = read + decoder.read_own(own.view(decoder.max_nodes, -1)[place])
     shares = [nodes_left / decoder.max_nodes, layers_left / decoder.max_nodes, layers_left / max(nodes_left, 1)]
     token = (
         decoder.features.linear(decoder.type_weight, None)[int(dag.types[node])]

@@ -13,12 +13,14 @@ import dvae
 from contracts.model_examples import OWN_DAGS, TWO_ORDERS
 from dvae import Dag
 from dvae.dag import DagBatch
+from dvae.errors import ConfigError
 from dvae.models import VAE, build, decoders, encoders
 from dvae.models import layerwise as layerwise_parts
 from dvae.models.decoders.layerwise import LayerwiseDecoder
 from dvae.models.decoders.padded_plan import room_for_edges
 from dvae.models.layer_order import layer_ordered
 from dvae.models.layerwise import by_size, layer_starts, scattered_sums
+from dvae.models.vae import Posterior
 from dvae.tasks import GenericTask
 from dvae.training.memory import most_edges
 from models.layerwise_oracle import slow_nll
@@ -38,7 +40,16 @@ EXAMPLES = {
 
 def model(dags: tuple[Dag, ...], **settings: object) -> VAE:
     task = GenericTask.infer("own", dags)
-    return build("layerwise", task, hidden=6, latent=3, seed=1, token_width=8, **settings).double()
+    return build("layerwise", task, **{"hidden": 6, "latent": 3, "seed": 1, "token_width": 8, **settings}).double()
+
+
+def placed(dags: tuple[Dag, ...], **settings: object) -> VAE:
+    """A model whose places have two latents each, besides three that are common."""
+    places = GenericTask.infer("own", dags).max_nodes
+    return model(dags, place_latents=2, latent=3 + 2 * places, **settings)
+
+
+MODELS = {"common": model, "placed": placed}
 
 
 def layerwise(vae: VAE) -> LayerwiseDecoder:
@@ -52,12 +63,13 @@ def random_dag(nodes: int, seed: int, kinds: str = "abc") -> Dag:
     return Dag(tuple(chance.choice(kinds) for _ in range(nodes)), tuple(edges))
 
 
+@pytest.mark.parametrize("latents", MODELS)
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_likelihoods_are_those_of_one_decision_after_another(name: str) -> None:
+def test_likelihoods_are_those_of_one_decision_after_another(name: str, latents: str) -> None:
     dags = (*EXAMPLES[name], *(random_dag(20, seed) for seed in range(2) if name == "virtual ends"))
-    vae = model(dags, layers=2)
+    vae = MODELS[latents](dags, layers=2)
     batch = vae.prepare(vae.task.batch(dags))
-    z = 2 * torch.randn(len(batch), 3, generator=torch.Generator().manual_seed(0)).double()
+    z = 2 * torch.randn(len(batch), vae.config.latent, generator=torch.Generator().manual_seed(0)).double()
     slow = [slow_nll(layerwise(vae), *pair) for pair in zip(z, batch.to_dags(range(10)), strict=True)]
     torch.testing.assert_close(vae.decoder.nll(z, batch), torch.stack(slow), rtol=1e-9, atol=1e-9)
 
@@ -188,17 +200,18 @@ def all_together(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "by_size", lambda batch: [(torch.arange(len(batch)), batch)])
 
 
+@pytest.mark.parametrize("latents", MODELS)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_likelihood_and_its_gradients_do_not_depend_on_the_room_there_is(
-    name: str, monkeypatch: pytest.MonkeyPatch
+    name: str, latents: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dags = (*EXAMPLES[name], *(random_dag(nodes, seed=3) for nodes in (9, 30) if name == "virtual ends"))
-    vae = model(dags)
+    vae = MODELS[latents](dags)
     batch = vae.prepare(vae.task.batch(dags))
 
     def step() -> tuple[torch.Tensor, list[torch.Tensor]]:
         vae.zero_grad()
-        losses = vae(batch, torch.zeros(len(batch), 3, dtype=torch.float64))
+        losses = vae(batch, torch.zeros(len(batch), vae.config.latent, dtype=torch.float64))
         (losses.nll + losses.kl).sum().backward()
         return losses.nll.detach(), [weight.grad for weight in vae.parameters() if weight.grad is not None]
 
@@ -220,6 +233,33 @@ def test_no_shape_of_a_training_step_on_a_gpu_depends_on_the_data(monkeypatch: p
         batch = DagBatch(types, torch.zeros(4, 5, 5, dtype=torch.bool), types[:, 0])
         losses = vae(batch, torch.zeros(4, 3))
         (losses.nll + losses.kl).sum().backward()
+
+
+def test_places_have_latents_of_their_own() -> None:
+    """A graph says nothing of places that it does not have, and what a place has to itself is read there alone."""
+    dags = (Dag(("a", "b"), ((0, 1),)), random_dag(9, seed=0))
+    vae = placed(dags)
+    posterior = vae.encode(dags)
+    own = posterior.mean[:, 3:].unflatten(1, (vae.task.max_nodes, 2))
+    inner = int(vae.task.batch(dags[:1]).num_nodes)
+    assert bool((own[0, inner:] == 0).all())
+    assert bool((own[0, 1:inner] != 0).any(1).all())
+    torch.testing.assert_close(posterior.kl()[0], Posterior(*(part[:1, : 3 + 2 * inner] for part in posterior)).kl()[0])
+    decoder = layerwise(vae)
+    places = torch.arange(vae.task.max_nodes)
+    moved = posterior.mean.clone()
+    moved[:, 3 + 2 * 4 : 3 + 2 * 5] += 1
+    changed = (decoder.readings(moved, places) != decoder.readings(posterior.mean, places)).any(2).any(0)
+    assert changed.nonzero().flatten().tolist() == [4]
+    assert vae.graph_states([]).shape[1] == vae.graph_states(dags).shape[1]
+    with pytest.raises(ConfigError, match="raise latent"):
+        model(dags, place_latents=2, latent=2 * vae.task.max_nodes)
+
+
+def test_other_encoders_go_with_latents_of_places() -> None:
+    vae = placed(OWN_DAGS, encoder="dvae")
+    assert vae.encode(OWN_DAGS).mean.shape == (len(OWN_DAGS), vae.config.latent)
+    assert vae.sample(3, seed=0)
 
 
 @pytest.mark.parametrize("seed", range(5))

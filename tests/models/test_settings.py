@@ -28,7 +28,7 @@ PARTS_OF = {
     "dvae-fast": {"aggregation", "bidirectional", "readout", "edge_width"},
     "dagnn": {"layers", "bidirectional", "aggregation", "edge_width"},
     "pace": {"layers", "attention_width", "dropout", "edge_width", "node_order"},
-    "layerwise": {"layers", "token_width", "edge_width"},
+    "layerwise": {"layers", "token_width", "place_latents", "edge_width"},
     "svae+dvae": {"aggregation", "edge_width"},
 }
 
@@ -56,6 +56,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("pace", {"attention_width": 12}, "attention_width must be a multiple of 8"),
     ("pace", {"dropout": 1.0}, "dropout must be at least 0 and below 1"),
     ("layerwise", {"token_width": 6}, "token_width must be a multiple of 4, the number of heads, not 6"),
+    ("layerwise", {"place_latents": 0}, "place_latents must be at least 1, not 0"),
     ("pace", {"edge_width": 0}, "edge_width must be at least 1, not 0"),
     ("dvae", {"aggregation": "gated-summ"}, "there is no aggregation 'gated-summ'; did you mean 'gated-sum'?"),
     ("dvae", {"readout": "start"}, "there is no readout 'start'; there are end, sum, both, or package.module:name"),

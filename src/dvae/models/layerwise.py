@@ -36,6 +36,7 @@ class LayerwiseSettings(LayersSettings):
     """Settings of the layerwise encoder and decoder; `layers` is 2 by default."""
 
     token_width: int | None = None  # of what is known of a node; None: 128
+    place_latents: int | None = None  # of `latent`, how many each place has to itself; None: none
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -43,6 +44,17 @@ class LayerwiseSettings(LayersSettings):
         check(
             width is None or (width >= HEADS and width % HEADS == 0),
             f"token_width must be a multiple of {HEADS}, the number of heads, not {width}",
+        )
+        own = self.place_latents
+        check(own is None or own >= 1, f"place_latents must be at least 1, not {own}")
+
+    def check_latents(self, latent: int, places: int) -> None:
+        """Refuses fewer latents than the places have to themselves, with one at least that is common to all."""
+        own = places * (self.place_latents or 0)
+        check(
+            latent > own,
+            f"{self.place_latents} latents for each of {places} places (start and end counted) need a latent of more "
+            f"than {own}, not {latent}: raise latent, or lower place_latents",
         )
 
 

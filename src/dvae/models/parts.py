@@ -57,6 +57,18 @@ class Prepares(Protocol):
 
 
 @runtime_checkable
+class HasOwnLatents(Protocol):
+    """An encoder that gives the last latents itself: their means, then their log variances, after its vector."""
+
+    own_latents: int
+
+
+def own_latents(encoder: Encoder) -> int:
+    """How many latents the encoder gives itself; the others are linear in its vector."""
+    return encoder.own_latents if isinstance(encoder, HasOwnLatents) else 0
+
+
+@runtime_checkable
 class Sized(Protocol):
     """A part that says how much a training step keeps of a graph until its gradient is known."""
 

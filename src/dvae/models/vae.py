@@ -18,7 +18,7 @@ from dvae.models.config import ModelConfig
 from dvae.models.heads import FeatureHead, TargetHead
 from dvae.models.kernels.aligned import AlignedLinear, real_size
 from dvae.models.node_order import ordered
-from dvae.models.parts import Decoder, Encoder, Prepares, Sampling, Sized, has_static_shapes
+from dvae.models.parts import Decoder, Encoder, Prepares, Sampling, Sized, has_static_shapes, own_latents
 from dvae.tasks import Task
 from dvae.tasks.rules import GrowthRules
 
@@ -88,9 +88,9 @@ class VAE(nn.Module):
         self.config = config
         self.encoder = encoder
         self.decoder = decoder
-        blocks = encoder.blocks
-        self.mean = AlignedLinear(encoder.width, config.latent, input_blocks=blocks, output_blocks=0)
-        self.logvar = AlignedLinear(encoder.width, config.latent, input_blocks=blocks, output_blocks=0)
+        blocks, latent = encoder.blocks, config.latent - own_latents(encoder)
+        self.mean = AlignedLinear(encoder.width, latent, input_blocks=blocks, output_blocks=0)
+        self.logvar = AlignedLinear(encoder.width, latent, input_blocks=blocks, output_blocks=0)
         # Where the training data lie: prior samples are scaled and shifted there (paper, appendix F.1).
         self.register_buffer("latent_mean", torch.zeros(config.latent))
         self.register_buffer("latent_std", torch.ones(config.latent))
@@ -155,11 +155,15 @@ class VAE(nn.Module):
 
     def posterior_of(self, states: Tensor) -> Posterior:
         """q(z | G) of the graphs with these states."""
+        own, columns = own_latents(self.encoder), 0 if self.columns is None else self.columns.width
+        sizes = [states.shape[1] - 2 * own - columns, own, own, columns]
+        of_graph, own_mean, own_logvar, of_columns = states.split(sizes, 1)
+        mean, logvar = self.mean(of_graph), self.logvar(of_graph)
+        if own:
+            mean, logvar = torch.cat([mean, own_mean], 1), torch.cat([logvar, own_logvar], 1)
         if self.columns is None:
-            return Posterior(self.mean(states), self.logvar(states))
-        of_graph, of_columns = states.split([states.shape[1] - self.columns.width, self.columns.width], 1)
-        mean, logvar = self.columns.mean(of_columns), self.columns.logvar(of_columns)
-        return Posterior(self.mean(of_graph) + mean, self.logvar(of_graph) + logvar)
+            return Posterior(mean, logvar)
+        return Posterior(mean + self.columns.mean(of_columns), logvar + self.columns.logvar(of_columns))
 
     def nll(self, latents: Tensor, batch: DagBatch) -> Tensor:
         """-log p(G | z), columns included, and given the graphs' own conditions where the model has any."""  # batch
@@ -188,7 +192,8 @@ class VAE(nn.Module):
     def graph_states(self, dags: Sequence[Dag] | DagBatch) -> Tensor:
         """What the encoder knows of each DAG before the bottleneck: the posterior is linear in it."""  # batch feature
         parts = [self.states(part) for part in self._parts(dags)]
-        width = self.mean.weight.shape[1] + (0 if self.columns is None else self.columns.width)
+        width = self.mean.weight.shape[1] + 2 * own_latents(self.encoder)
+        width += 0 if self.columns is None else self.columns.width
         return torch.cat(parts) if parts else self.mean.weight.new_zeros(0, width)
 
     @torch.no_grad()

@@ -77,19 +77,22 @@ class LayerwiseDecoder(nn.Module):
 
     def __init__(
         self, features: NodeFeatures, *, num_types: int, max_nodes: int, latent: int, width: int, layers: int,
-        edge_width: int, order: NodeOrder, fewest: int = 0, end_edges: EndEdges = "loose-ends",
+        edge_width: int, order: NodeOrder, fewest: int = 0, end_edges: EndEdges = "loose-ends", place_latents: int = 0,
     ) -> None:  # fmt: skip
         super().__init__()
         self.features = features
         self.num_types, self.max_nodes, self.width = num_types, max_nodes, width
         self.order: NodeOrder = order
         self.end_edges = end_edges
+        self.own_latents = max_nodes * place_latents
+        latent -= self.own_latents  # those common to all places
         self.outline = OutlinePart(latent, width, fewest, max_nodes - 2)
         kinds = features.width
         self.type_weight = nn.Parameter(uniform(width, kinds, bound=1 / math.sqrt(kinds)))
         self.read_maps = nn.Parameter(uniform(max_nodes, latent, READ_RANK, bound=1 / math.sqrt(latent)))
         self.read_places = nn.Parameter(uniform(max_nodes, READ_RANK, bound=1))
         self.read = plain_linear(READ_RANK, width)
+        self.read_own = plain_linear(place_latents, width) if place_latents else None
         self.nodes_left = nn.Parameter(0.1 * torch.randn(MAX_SHOWN + 1, width))
         self.layers_left = nn.Parameter(0.1 * torch.randn(MAX_SHOWN + 1, width))
         self.shares_left = plain_linear(3, width)
@@ -112,6 +115,7 @@ class LayerwiseDecoder(nn.Module):
 
     @classmethod
     def build(cls, plan: Plan, settings: LayerwiseDecoderSettings) -> LayerwiseDecoder:
+        settings.check_latents(plan.latent, plan.max_nodes)
         width = settings.token_width or DEFAULT_WIDTH
         return cls(
             plan.features,
@@ -124,6 +128,7 @@ class LayerwiseDecoder(nn.Module):
             order=plan.hints.node_order,
             fewest=int(plan.task.vocabulary.start == START_LABEL or plan.task.vocabulary.end == END_LABEL),
             end_edges=plan.hints.end_edges,
+            place_latents=settings.place_latents or 0,
         )
 
     def numbers_per_graph(self, nodes: int, edges: int) -> int:
@@ -146,7 +151,7 @@ class LayerwiseDecoder(nn.Module):
         written = Written.of(batch)
         outline = self.true_outline(batch, written)
         states = self.states(latents, batch, written, outline)
-        total = self.outline.nll(latents, outline)
+        total = self.outline.nll(self.shared(latents), outline)
         return total + self._node_nll(states, batch, written, outline) + self._edge_nll(states, batch, written)
 
     def true_outline(self, batch: DagBatch, written: Written) -> Outline:
@@ -184,9 +189,18 @@ class LayerwiseDecoder(nn.Module):
     def readings(self, latents: Tensor, places: Tensor) -> Tensor:
         """What the nodes at `places` read of z."""  # batch place width
         places = places.clamp(max=self.max_nodes - 1)
-        narrow = torch.einsum("bl,nlr->bnr", latents, self.read_maps[places]) + self.read_places[places]
+        shared = self.shared(latents)
+        narrow = torch.einsum("bl,nlr->bnr", shared, self.read_maps[places]) + self.read_places[places]
         read: Tensor = self.read(narrow)
+        if self.read_own is None:
+            return read
+        own = latents[:, shared.shape[1] :].unflatten(1, (self.max_nodes, -1))
+        read = read + self.read_own(own[:, places])
         return read
+
+    def shared(self, latents: Tensor) -> Tensor:
+        """The latents that no place has to itself."""  # batch latent
+        return latents[:, : latents.shape[1] - self.own_latents]
 
     def open_scores(self, states: Tensor) -> Tensor:
         """For the next node to open a layer."""  # ... width -> ...
@@ -254,7 +268,7 @@ class LayerwiseDecoder(nn.Module):
     def sample(self, latents: Tensor, sampling: Sampling) -> DagBatch:
         """Graphs of like size are written together: their outlines are drawn first."""
         latents = latents.repeat_interleave(sampling.copies, 0)
-        outline = self.outline.sample(latents, sampling)
+        outline = self.outline.sample(self.shared(latents), sampling)
         order = outline.nodes.argsort(stable=True)
         made = [
             LayerwiseSampler(self, latents[rows], Outline(outline.nodes[rows], outline.layers[rows]), sampling).run()

@@ -51,8 +51,9 @@ class LayerwiseEncoder(nn.Module):
     reference = "this project; layers as in Li et al., ICLR 2025"
 
     def __init__(
-        self, features: NodeFeatures, hidden: int, *, max_nodes: int, width: int, layers: int, order: NodeOrder
-    ) -> None:
+        self, features: NodeFeatures, hidden: int, *, max_nodes: int, width: int, layers: int, order: NodeOrder,
+        place_latents: int = 0,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.width = hidden
         self.blocks = 1
@@ -65,9 +66,12 @@ class LayerwiseEncoder(nn.Module):
         self.norm = nn.LayerNorm(width)
         self.narrow = plain_linear(width, max(4, min(width, MAX_READ // max_nodes)))
         self.readout = AlignedLinear(max_nodes * self.narrow.weight.shape[0] + width, hidden, input_blocks=0)
+        self.own_latents = max_nodes * place_latents
+        self.own = plain_linear(width, 2 * place_latents) if place_latents else None
 
     @classmethod
     def build(cls, plan: Plan, settings: LayerwiseSettings) -> LayerwiseEncoder:
+        settings.check_latents(plan.latent, plan.max_nodes)
         return cls(
             plan.features,
             plan.hidden,
@@ -75,6 +79,7 @@ class LayerwiseEncoder(nn.Module):
             width=settings.token_width or DEFAULT_WIDTH,
             layers=settings.layers or DEFAULT_LAYERS,
             order=plan.hints.node_order,
+            place_latents=settings.place_latents or 0,
         )
 
     def numbers_per_graph(self, nodes: int, edges: int) -> int:
@@ -99,7 +104,10 @@ class LayerwiseEncoder(nn.Module):
         room = self.max_nodes - batch.max_nodes
         side_by_side = functional.pad(narrow, (0, 0, 0, room)).flatten(1)
         vectors: Tensor = self.readout(torch.cat([side_by_side, mean], 1))
-        return vectors
+        if self.own is None:
+            return vectors
+        own = functional.pad(self.own(nodes) * mask, (0, 0, 0, room))  # batch place 2*place_latents
+        return torch.cat([vectors, *(part.flatten(1) for part in own.chunk(2, 2))], 1)
 
     def node_outputs(self, batch: DagBatch) -> Tensor:
         """What the last block says of every node, padding included."""  # batch node width
