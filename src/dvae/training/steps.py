@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from dvae.dag import DagBatch
-from dvae.models.decoders.padded_plan import room_for_edges
+from dvae.models.decoders.edge_room import room_for_edges
 from dvae.models.kernels.precision import products_in
 from dvae.models.vae import VAE, Losses
 from dvae.tasks.vocabulary import START_LABEL
