@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dvae import models, tasks
-from dvae.dag import Dag, DagSet
+from dvae.dag import Dag, DagSet, Label
 from dvae.explorer import PageModel, Space
 from dvae.studies.ledger import MemoryLedger, Outcome
 from dvae.studies.study import ABOUT, ENDED, Study
@@ -31,6 +31,16 @@ def space_of(name: str, count: int = 80) -> Space:
     return Space.of(vae, DagSet(tuple(dags), tuple(scores)), name)
 
 
+def small_dags(chance: random.Random, count: int, max_nodes: int, labels: Sequence[Label]) -> list[Dag]:
+    """Random DAGs of two nodes or more, each with about half of all possible edges."""
+    dags = []
+    for _ in range(count):
+        nodes = chance.randint(2, max_nodes)
+        edges = tuple((u, v) for v in range(nodes) for u in range(v) if chance.random() < 0.5)
+        dags.append(Dag(tuple(chance.choice(labels) for _ in range(nodes)), edges))
+    return dags
+
+
 @pytest.fixture(scope="session")
 def asia() -> Space:
     return space_of("asia")
@@ -45,11 +55,7 @@ def enas() -> Space:
 def pipelines() -> Space:
     """DAGs of two to five nodes with any labels, some without a score."""
     chance = random.Random(5)
-    dags = []
-    for _ in range(40):
-        count = chance.randint(2, 5)
-        edges = [(u, v) for v in range(count) for u in range(v) if chance.random() < 0.5]
-        dags.append(Dag(tuple(chance.choice(["load", "clean", "join", 7]) for _ in range(count)), tuple(edges)))
+    dags = small_dags(chance, 40, 5, ("load", "clean", "join", 7))
     scores = [None if number % 4 == 0 else chance.random() for number in range(len(dags))]
     vae = models.build("dvae", GenericTask.infer("pipelines", dags), hidden=12, latent=5, seed=0)
     return Space.of(vae, DagSet(tuple(dags), tuple(scores)), "pipelines")

@@ -10,7 +10,7 @@ import pytest
 from dvae.dag import Dag
 from dvae.explorer import PageModel, RequestError, Space, cards, make_app
 from dvae.explorer.front_chart import front_chart
-from dvae.explorer.fronts import front_view
+from dvae.explorer.fronts import FEASIBLE, INFEASIBLE, ON_FRONT, UNKNOWN, front_view
 from dvae.explorer.studies import snapshot
 from dvae.explorer.trial_table import MAX_WORDS, TrialTable, attribute_words
 from dvae.strategies import Constraint, Objectives
@@ -40,6 +40,14 @@ def test_the_front_is_among_what_obeys_the_constraints() -> None:
     assert view.hypervolume == pytest.approx(0.25 * 0.75 + 0.5 * 0.5)
     assert view.words == "2 of 4 on the front, 3 obey the constraints, hypervolume 0.4375"
     assert front_view(WISH, {}).words == "0 of 0 on the front, 0 obey the constraints"
+
+
+def test_what_became_of_a_trial() -> None:
+    view = front_view(WISH, VALUES)
+    assert [view.standing(number) for number in (3, 4, 7, 8, 9)] == [ON_FRONT, ON_FRONT, FEASIBLE, INFEASIBLE, UNKNOWN]
+    assert [view.having(each) for each in (ON_FRONT, FEASIBLE, INFEASIBLE, UNKNOWN)] == [[3, 4], [7], [8], []]
+    assert [view.note(number) for number in (3, 7, 8, 9)] == ["on the front", None, "breaks a constraint", None]
+    assert [view.broken_constraints(number) for number in (3, 7, 8, 9)] == [None, None, "breaks pm>=2", None]
 
 
 def test_two_different_axes_are_shown_whatever_is_asked_for() -> None:

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from dvae import models
-from dvae.dag import Dag, DagSet
+from dvae.dag import DagSet
 from dvae.explorer import PageModel, Space
 from dvae.tasks import GenericTask
 
 from .browsers import Visitor, served
-from .conftest import space_of, study
+from .conftest import small_dags, space_of, study
 
 BOX = "selector => { const box = document.querySelector(selector).getBoundingClientRect(); return box.toJSON(); }"
 NOTES = "[...document.querySelectorAll('#progress .annotation-text')].map(note => note.getBoundingClientRect().top)"
@@ -92,12 +92,7 @@ def test_a_drawing_fits_its_room_whenever_that_changes(browser: Any, address: st
 
 @pytest.fixture(scope="module")
 def odd() -> Space:
-    chance = random.Random(4)
-    dags = []
-    for _ in range(30):
-        count = chance.randint(2, 6)
-        edges = tuple((u, v) for v in range(count) for u in range(v) if chance.random() < 0.5)
-        dags.append(Dag(tuple(chance.choice(ODD) for _ in range(count)), edges))
+    dags = small_dags(random.Random(4), 30, 6, ODD)
     vae = models.build("dvae", GenericTask.infer("odd", dags), hidden=12, latent=5, seed=0)
     return Space.of(vae, DagSet.of(dags), "odd <i>names</i>")
 

@@ -130,6 +130,7 @@ def test_the_page_answers_what_if(width: int, theme: str) -> None:
         page.wait_for_selector("#given .hint")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert all(url.startswith((address, "data:", "blob:")) for url in requested)
+        assert [url for url in requested if "plotly" in url or "graph.js" in url] == []  # there is no chart
         assert complaints == []
 
 

@@ -14,7 +14,8 @@ from dvae.models import VAE, aggregation, build
 from dvae.models.decoders import dvae as dvae_decoder
 from dvae.models.decoders import dvae_sampler
 from dvae.models.decoders.dvae import DvaeDecoder
-from dvae.models.decoders.padded_plan import PaddedPlan, room_for_edges
+from dvae.models.decoders.edge_room import room_for_edges
+from dvae.models.decoders.padded_plan import PaddedPlan
 from dvae.models.kernels.levels import Levels
 from dvae.tasks import GenericTask
 

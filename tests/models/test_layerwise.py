@@ -16,8 +16,8 @@ from dvae.dag import DagBatch
 from dvae.errors import ConfigError
 from dvae.models import VAE, build, decoders, encoders
 from dvae.models import layerwise as layerwise_parts
+from dvae.models.decoders.edge_room import room_for_edges
 from dvae.models.decoders.layerwise import LayerwiseDecoder
-from dvae.models.decoders.padded_plan import room_for_edges
 from dvae.models.layer_order import layer_ordered
 from dvae.models.layerwise import by_size, layer_starts, scattered_sums
 from dvae.models.vae import Posterior

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import random
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,6 +18,7 @@ from dvae.errors import ConfigError
 from dvae.tasks import GenericTask
 from dvae.training import TrainingConfig, fit, job
 from dvae.training.mutations import mutated
+from dvae.training.steps import Changes
 
 VIRTUAL = [
     Dag(("a", "b", "c", "a"), ((0, 1), (0, 2), (2, 3))),
@@ -114,3 +117,33 @@ def test_values_of_columns_are_exchanged_between_nodes_of_one_type() -> None:
         assert (int(label), int(code)) in allowed
     assert changed.properties[exchanged.flatten(1).any(1)].isnan().all(), "what was known is not of this graph"
     assert not changed.properties.isnan().all()
+
+
+def test_a_target_is_known_of_the_graphs_alone_that_are_as_they_were() -> None:
+    chance = random.Random(0)
+    dags = []
+    for dag in VIRTUAL * 50:
+        sizes = [chance.choice((None, chance.random())) for _ in dag.types]
+        dags.append(Dag(dag.types, dag.edges, node={"kind": chance.choices("xy", k=len(dag)), "size": sizes}))
+    task = GenericTask.infer("test", dags)
+    batch, known = task.batch(dags), torch.arange(float(len(dags)))[:, None]
+    changes = Changes(mutations=0.4)
+    after = mutated(batch, 0.4, task.num_types, torch.Generator().manual_seed(0), virtual_start=task.virtual_start)
+    as_before = torch.tensor([one == other for one, other in zip(dags, task.unbatch(after), strict=True)])
+    same_structure = (after.types == batch.types).all(1) & (after.adjacency == batch.adjacency).flatten(1).all(1)
+    assert 0.2 < as_before.double().mean() < same_structure.double().mean() < 0.8
+    targets = changes.targets(known, batch, after)
+    assert targets[as_before].equal(known[as_before])
+    assert targets[~as_before].isnan().all()
+    assert changes.targets(known, batch, batch) is known
+
+
+def test_a_number_that_changes_within_its_option_is_a_change() -> None:
+    dags = [Dag(("a",), node={"size": [size / 1000]}) for size in range(500)]
+    batch = GenericTask.infer("test", dags).batch(dags)
+    assert batch.columns is not None
+    numbers = batch.columns.node_numbers.clone()
+    numbers[0, 1] += 1e-9
+    after = replace(batch, columns=replace(batch.columns, node_numbers=numbers))
+    targets = Changes(mutations=0.4).targets(torch.ones(500, 1), batch, after)
+    assert targets.isnan().flatten().tolist() == [True] + [False] * 499

@@ -164,12 +164,8 @@ def _worth(snapshot: Snapshot, trial: Scored) -> html.Strong | html.Div:
 
 def _standing_note(snapshot: Snapshot, trial: Scored) -> list[html.Small]:
     """Whether a trial of a study with objectives is on the front, or breaks a constraint."""
-    view = snapshot.front
-    if view is None or trial.number not in view.values:
-        return []
-    if trial.number in view.front:
-        return [html.Small("on the front")]
-    return [] if trial.number in view.feasible else [html.Small("breaks a constraint")]
+    note = snapshot.front and snapshot.front.note(trial.number)
+    return [html.Small(note)] if note else []
 
 
 def hover_card(space: Space, index: int, way: Direction = DIRECTION) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from dvae.explorer.charts import Figure, across_chart, axis, plain_layout
 from dvae.explorer.colours import INK
-from dvae.explorer.fronts import FrontView
+from dvae.explorer.fronts import FEASIBLE, INFEASIBLE, ON_FRONT, FrontView
 from dvae.explorer.map_marks import Trace, scatter_type
 
 
@@ -16,13 +16,10 @@ def front_chart(view: FrontView, x: str, y: str, colour: str) -> Figure:
 
     With these two objectives and no other, a line bounds what the front dominates.
     """
-    on_front = set(view.front)
-    broken = [number for number in view.values if number not in view.feasible]
-    rest = [number for number in view.values if number in view.feasible and number not in on_front]
     faint = {"color": INK, "size": 6, "symbol": "x-thin", "opacity": 0.7, "line": {"width": 1.4, "color": INK}}
     data = [
-        _points(view, broken, x, y, "infeasible", marker=faint),
-        _points(view, rest, x, y, "feasible", marker={"color": colour, "size": 7, "opacity": 0.38}),
+        _points(view, view.having(INFEASIBLE), x, y, INFEASIBLE, marker=faint),
+        _points(view, view.having(FEASIBLE), x, y, FEASIBLE, marker={"color": colour, "size": 7, "opacity": 0.38}),
         _front(view, x, y, colour),
     ]
     shapes = [
@@ -50,7 +47,7 @@ def _front(view: FrontView, x: str, y: str, colour: str) -> Trace:
     line = {"color": colour, "width": 1.4, "shape": "vh" if x in view.objectives.maximize else "hv"}
     marker = {"color": colour, "size": 10, "symbol": "diamond", "line": {"width": 1, "color": "#ffffff"}}
     look: dict[str, Any] = {"mode": "lines+markers", "line": line} if bounded else {}
-    return {**_points(view, shown, x, y, "on the front", marker=marker), **look, "type": "scatter"}  # above all others
+    return {**_points(view, shown, x, y, ON_FRONT, marker=marker), **look, "type": "scatter"}  # above all others
 
 
 def _points(view: FrontView, numbers: Iterable[int], x: str, y: str, name: str, *, marker: dict[str, Any]) -> Trace:

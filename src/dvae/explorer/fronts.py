@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from dvae.strategies.objectives import Objectives, Values
 from dvae.studies.pareto import hypervolume
+
+ON_FRONT, FEASIBLE, INFEASIBLE, UNKNOWN = "on the front", "feasible", "infeasible", "not known"
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,33 @@ class FrontView:
     def axes(self) -> tuple[str, ...]:
         """What the candidates can be drawn by: the objectives, then other properties with constraints."""
         return self.objectives.needed
+
+    @cached_property
+    def _standings(self) -> Mapping[int, str]:
+        front = set(self.front)
+        return {
+            number: ON_FRONT if number in front else FEASIBLE if number in self.feasible else INFEASIBLE
+            for number in self.values
+        }
+
+    def standing(self, number: int) -> str:
+        """What became of a trial: `ON_FRONT`, `FEASIBLE`, `INFEASIBLE` or `UNKNOWN`."""
+        return self._standings.get(number, UNKNOWN)
+
+    def having(self, standing: str) -> list[int]:
+        """The trials of which the same became."""
+        return [number for number, each in self._standings.items() if each == standing]
+
+    def note(self, number: int) -> str | None:
+        """What is worth saying of a trial: that it is on the front, or that it breaks a constraint."""
+        return {ON_FRONT: ON_FRONT, INFEASIBLE: "breaks a constraint"}.get(self.standing(number))
+
+    def broken_constraints(self, number: int) -> str | None:
+        """The constraints that a trial breaks, in words; None where it breaks none."""
+        if self.standing(number) != INFEASIBLE:
+            return None
+        broken = [each for each in self.objectives.constraints if each.excess(self.values[number]) > 0]
+        return f"breaks {' and '.join(map(str, broken))}" if broken else None
 
     def is_high(self, number: int, name: object) -> bool:
         """Whether a value of a trial is in the upper half of the range of all."""

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 PATH = "/_dash-component-suites/plotly/package_data/plotly.min.js"
+AHEAD = (PATH, "/_dash-component-suites/dash/dcc/async-graph.js")  # what a page with charts is sure to ask for
 _OPENS, _CLOSES = '() => {\n"use strict";var Plotly=(()=>{', "}));"
 _OPENS_AT_ONCE, _CLOSES_AT_ONCE = '(function () {\n"use strict";var Plotly=(function(){', "})));"
 

@@ -9,6 +9,7 @@ import logging
 import socket
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from dvae.errors import ConfigError, DvaeError
@@ -41,7 +42,7 @@ def make_app(model: PageModel, *, host: str = "127.0.0.1") -> Any:
         from dvae.explorer import page
     except ImportError:
         raise missing("dash", "explorer", "the explorer") from None
-    app = _app(model.space.title, page.layout(model), host)
+    app = _app(model.space.title, page.layout(model), host, ahead=plotly_file.AHEAD)
     page.connect(app, model)
     model.warm_up()
     return app
@@ -58,8 +59,11 @@ def make_network_app(model: NetworkModel, *, host: str = "127.0.0.1") -> Any:
     return app
 
 
-def _app(title: str, layout: Any, host: str) -> Any:
-    """An application that shows a layout, bounded, with nothing fetched from elsewhere."""
+def _app(title: str, layout: Any, host: str, *, ahead: Sequence[str] = ()) -> Any:
+    """An application that shows a layout, bounded, with nothing fetched from elsewhere.
+
+    Browsers fetch the scripts `ahead` before the page asks for them.
+    """
     from dash import Dash
 
     app = Dash(
@@ -68,7 +72,7 @@ def _app(title: str, layout: Any, host: str) -> Any:
         update_title="",
         serve_locally=True,
         include_assets_files=False,
-        index_string=_skeleton(),
+        index_string=_skeleton(ahead),
         on_error=_show_error,
         add_log_handler=False,
     )
@@ -110,7 +114,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _skeleton() -> str:
+def _skeleton(ahead: Sequence[str]) -> str:
     """The page around what Dash shows; its style sheets and scripts are in the folder `browser`."""
     from dvae.explorer.graph_window import head_parts
 
@@ -120,6 +124,8 @@ def _skeleton() -> str:
         for kind, names in (("style", STYLES), ("script", SCRIPTS))
     }
     page = (room / "page.html").read_text(encoding="utf-8")
+    links = [f'<link rel="preload" as="script" href="{path}">' for path in ahead]
+    page = page.replace("{%dvae_ahead%}", "\n".join(links))
     for kind, texts in parts.items():
         page = page.replace(f"{{%dvae_{kind}s%}}", "\n".join(f"<{kind}>\n{text}</{kind}>" for text in texts))
     return page.replace("</head>", head_parts() + "</head>", 1)

@@ -10,12 +10,10 @@ import numpy as np
 
 from dvae.dag import Dag
 from dvae.explorer import filters, places
-from dvae.explorer.fronts import FrontView
 from dvae.explorer.quantities import EDGES, NODES, SCORE, Quantities
 from dvae.explorer.studies import Snapshot, Tried
 
 TRIAL, STATE, STANDING, ATTRIBUTES = "trial", "state", "standing", "attributes"
-ON_FRONT, FEASIBLE, INFEASIBLE, UNKNOWN = "on the front", "feasible", "infeasible", "not known"
 MAX_VALUES = 6  # columns for values that the score gave by name
 MAX_WORDS = 400  # characters of what the columns of a DAG say
 
@@ -37,10 +35,11 @@ class TrialTable:
             **{name: [trial.values.get(name) for trial in study.trials] for name in names if name != SCORE},
         }
         named = {STATE: [trial.state for trial in study.trials]}
+        broken: dict[int, str] = {}
         if study.front is not None:
-            named[STANDING] = [standing(study.front, trial.number) for trial in study.trials]
-        numbers = [trial.number for trial in study.trials]
-        broken = {number: words for number in numbers if (words := broken_constraints(study.front, number))}
+            numbers = [trial.number for trial in study.trials]
+            named[STANDING] = [study.front.standing(number) for number in numbers]
+            broken = {number: words for number in numbers if (words := study.front.broken_constraints(number))}
         return cls(study.trials, Quantities([trial.dag for trial in study.trials], given, named), broken)
 
     @property
@@ -65,21 +64,6 @@ class TrialTable:
         keys = np.where(np.isnan(values), np.inf, values if asked.get("rising", True) else -values)
         rows: list[int] = found[np.argsort(keys, kind="stable")].tolist()
         return rows
-
-
-def standing(front: FrontView, number: int) -> str:
-    """What became of a trial in a search for several objectives."""
-    if number not in front.values:
-        return UNKNOWN
-    return ON_FRONT if number in front.front else FEASIBLE if number in front.feasible else INFEASIBLE
-
-
-def broken_constraints(front: FrontView | None, number: int) -> str | None:
-    """The constraints that a trial breaks, in words; None where it breaks none."""
-    if front is None or number not in front.values or number in front.feasible:
-        return None
-    broken = [each for each in front.objectives.constraints if each.excess(front.values[number]) > 0]
-    return f"breaks {' and '.join(map(str, broken))}" if broken else None
 
 
 def attribute_words(dag: Dag) -> str:

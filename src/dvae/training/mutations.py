@@ -45,17 +45,29 @@ def mutated(
     edges = _tied(batch.adjacency ^ flip, inner, position == last, virtual_start)
     adjacency = torch.where(change[:, None, None], edges, batch.adjacency)
     columns, properties = batch.columns, batch.properties
-    kept = (types == batch.types).all(1) & (adjacency == batch.adjacency).flatten(1).all(1)
     if columns is not None:
         width = columns.node_codes.shape[2]
         changed = (uniform(count, 1, 1) < share) & (uniform(count, nodes, width) < TYPE_SHARE) & inner[..., None]
         columns = _exchanged(columns, batch.types, changed, uniform(2, count * nodes))
-        kept &= ~changed.flatten(1).any(1)
         same = (types == batch.types)[..., None]  # nothing is known of the columns of a node that has another type now
         columns = replace(columns, node_codes=torch.where(same, columns.node_codes, UNKNOWN))
-    if properties is not None:  # which were those of the graph before
-        properties = torch.where(kept[:, None], properties, torch.nan)
-    return DagBatch(types, adjacency, batch.num_nodes, columns, properties)
+        if properties is not None:  # even where a value came that was there before
+            properties = torch.where(changed.flatten(1).any(1)[:, None], torch.nan, properties)
+    after = DagBatch(types, adjacency, batch.num_nodes, columns, properties)
+    if properties is None:
+        return after
+    return replace(after, properties=torch.where(unchanged(batch, after)[:, None], properties, torch.nan))
+
+
+def unchanged(before: DagBatch, after: DagBatch) -> Tensor:
+    """Which graphs are as they were; what was known of a graph is not known of another."""  # batch
+    same = (after.types == before.types).all(1) & (after.adjacency == before.adjacency).flatten(1).all(1)
+    if before.columns is None or after.columns is None:
+        return same
+    old, new = before.columns, after.columns
+    both_missing = old.node_numbers.isnan() & new.node_numbers.isnan()
+    values = (new.node_codes == old.node_codes) & ((new.node_numbers == old.node_numbers) | both_missing)
+    return same & values.flatten(1).all(1)
 
 
 def _exchanged(columns: ColumnTensors, types: Tensor, changed: Tensor, keys: Tensor) -> ColumnTensors:

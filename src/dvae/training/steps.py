@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from dvae.dag import DagBatch
-from dvae.models.decoders.padded_plan import room_for_edges
+from dvae.models.decoders.edge_room import room_for_edges
 from dvae.models.kernels.precision import products_in
 from dvae.models.vae import VAE, Losses
 from dvae.tasks.vocabulary import START_LABEL
 from dvae.training.memory import Budget, most_edges
-from dvae.training.mutations import mutated
+from dvae.training.mutations import mutated, unchanged
 
 WARM_UP = 3
 NEW_EDGES = 4  # that a mutation may add to a graph
@@ -54,8 +54,7 @@ class Changes:
         """The numbers for the target head; nothing is known of a graph that was changed."""  # batch target
         if before is after:
             return known
-        same = (before.types == after.types).all(1) & (before.adjacency == after.adjacency).flatten(1).all(1)
-        return known.where(same[:, None], torch.nan)
+        return known.where(unchanged(before, after)[:, None], torch.nan)
 
     def gradients(self, vae: VAE, count: int) -> None:
         """Shortens the gradient of a loss summed over `count` graphs."""

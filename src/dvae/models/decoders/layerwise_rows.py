@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from dvae.dag import DagBatch
-from dvae.models.decoders.padded_plan import known_room
+from dvae.models.decoders.edge_room import edges_in_slots, known_room
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class EdgeRows:
         target = torch.where(there, torch.searchsorted(until, row.contiguous(), right=True), 1)
         count = torch.where(there, row - (until - repeats).gather(1, target), 0)
         points = there & (count < number.gather(1, target))
-        sources = _sources(free, width)
+        _, sources = edges_in_slots(free.mT, width)
         at = (number.cumsum(1) - number).gather(1, target) + count
         source = torch.where(points, sources.gather(1, at), 0)
         newest = torch.where(count > 0, sources.gather(1, at - (count > 0).long()), nodes)  # chosen last
@@ -63,13 +63,3 @@ class EdgeRows:
         into = free.mT.gather(1, target[..., None].expand(-1, -1, nodes))
         chosen = into & (place >= newest[..., None])
         return cls(target, count, source, asks, points, points, chosen, candidates | ~points[..., None])
-
-
-def _sources(free: Tensor, width: int) -> Tensor:
-    """The sources of all edges of a graph, by target and, for each, the last one first."""  # batch row
-    nodes = free.shape[1]
-    backwards = free.mT.flip(2).flatten(1)
-    slot = torch.where(backwards, backwards.cumsum(1) - 1, width)
-    source = nodes - 1 - torch.arange(nodes, device=free.device).repeat(nodes)
-    found = torch.zeros(len(free), width + 1, dtype=torch.int64, device=free.device)
-    return found.scatter_(1, slot, source.expand_as(slot))

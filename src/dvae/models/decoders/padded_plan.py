@@ -7,32 +7,13 @@ can be captured once for all graphs of a size class.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-from contextvars import ContextVar
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from dvae.dag import DagBatch
-
-_ROOM: ContextVar[int | None] = ContextVar("dvae_room_for_edges", default=None)
-
-
-@contextlib.contextmanager
-def room_for_edges(most: int | None) -> Iterator[None]:
-    """Says how many edges a graph has at most, where the graphs must not be asked (None: they are)."""
-    token = _ROOM.set(most)
-    try:
-        yield
-    finally:
-        _ROOM.reset(token)
-
-
-def known_room() -> int | None:
-    """How many edges a graph has at most, where somebody has said so."""
-    return _ROOM.get()
+from dvae.models.decoders.edge_room import edges_in_slots, known_room
 
 
 @dataclass(frozen=True)
@@ -52,15 +33,11 @@ class PaddedPlan:
         into = batch.adjacency.mT  # batch target source
         room = max(1, int(into.flatten(1).sum(1).max()) if known is None else known)
         position, slots = torch.arange(nodes, device=device), torch.arange(room, device=device)
-        rank = into.flip(2).flatten(1).cumsum(1)  # edges by target, the nearest source first
-        slot = torch.where(into.flip(2).flatten(1), rank - 1, room).clamp(max=room)
-        cell = torch.arange(nodes * nodes, device=device).expand_as(slot)
-        found = torch.zeros(len(batch), room + 1, dtype=torch.int64, device=device).scatter_(1, slot, cell)[:, :room]
-        target, source = found // nodes, nodes - 1 - found % nodes
-        used = slots < rank[:, -1:]
+        target, source = edges_in_slots(into, room)
         rows = into.gather(1, target[:, :, None].expand(-1, -1, nodes))
         received = into.flip(2).cumsum(2).flip(2) - into.long()  # of the predecessors above each source
         degrees = into.sum(2)
+        used = slots < degrees.sum(1, keepdim=True)
         before = degrees.cumsum(1) - degrees + room * torch.arange(len(batch), device=device)[:, None]
         pair_target, pair_source = torch.tril_indices(nodes, nodes, -1, device=device)
         got = received[:, pair_target, pair_source]
