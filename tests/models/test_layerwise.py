@@ -256,6 +256,22 @@ def test_places_have_latents_of_their_own() -> None:
         model(dags, place_latents=2, latent=2 * vae.task.max_nodes)
 
 
+def test_columns_are_kept_in_the_latents_of_their_places() -> None:
+    kinds = [tuple("xy"[number >> bit & 1] for bit in range(3)) for number in range(8)]
+    dags = tuple(Dag(("a", "b", "a"), ((0, 1), (1, 2)), {"kind": kind}) for kind in kinds)
+    vae = placed(dags, noise_scale=0.0, hidden=16, token_width=16).float()
+    dvae.fit(vae, dags, epochs=60, batch_size=8, learning_rate=2e-2, plateau_patience=100, progress=False)
+    means = vae.encode(dags).mean
+    assert [dag.canonical_key() for dag in vae.decode(means, greedy=True)] == [dag.canonical_key() for dag in dags]
+    assert vae.columns is not None
+    batch, moved = vae.prepare(vae.task.batch(dags)), means.clone()
+    moved[:, 3 + 2 * 2 : 3 + 2 * 3] += 1
+    context = vae.columns.writer.context
+    changed = (context(moved, batch) != context(means, batch)).any(2).any(0)
+    assert changed.nonzero().flatten().tolist() == [2]
+    assert vae.graph_states([]).shape[1] == vae.graph_states(dags).shape[1]
+
+
 def test_other_encoders_go_with_latents_of_places() -> None:
     vae = placed(OWN_DAGS, encoder="dvae")
     assert vae.encode(OWN_DAGS).mean.shape == (len(OWN_DAGS), vae.config.latent)

@@ -7,6 +7,9 @@
 The first factor is the decoder's. The second is a product over nodes and edges, and over the columns of each in their
 order: a column depends on z, on the types and edges around its node, and on the columns before it; an edge's also on
 those of the nodes at both ends. So all of it is computed at once with teacher forcing, and drawn in one go per column.
+
+Where places have latents of their own (`layerwise`), those come last in z: a node's columns move the latents of its
+place and are read from them, and from the latents that are common to all.
 """
 
 from __future__ import annotations
@@ -39,15 +42,18 @@ ROUNDS = 2  # of messages both ways, by which a node learns of the types around 
 class ColumnPart(nn.Module):
     """The reader and the writer of one model."""
 
-    def __init__(self, task: Task, hidden: int, latent: int) -> None:
+    def __init__(self, task: Task, hidden: int, latent: int, place_latents: int = 0) -> None:
         super().__init__()
         self.schema = task.schema
         width = min(hidden, MAX_WIDTH)
-        self.reader = ColumnReader(task, max(8, min(width, MAX_READ // (2 * task.max_nodes))), hidden)
-        self.writer = ColumnWriter(task, width, latent)
-        self.mean = plain_linear(hidden, latent)
-        self.logvar = plain_linear(hidden, latent)
-        self.width = hidden
+        self.own_latents = task.max_nodes * place_latents
+        common = latent - self.own_latents
+        reads = max(8, min(width, MAX_READ // (2 * task.max_nodes)))
+        self.reader = ColumnReader(task, reads, hidden, place_latents)
+        self.writer = ColumnWriter(task, width, common, place_latents)
+        self.mean = plain_linear(hidden, common)
+        self.logvar = plain_linear(hidden, common)
+        self.width = hidden + 2 * self.own_latents
 
     def known(self, batch: DagBatch) -> DagBatch:
         """The batch with columns; without any values, where it has none."""
@@ -56,9 +62,16 @@ class ColumnPart(nn.Module):
         return replace(batch, columns=ColumnTensors.empty(batch.adjacency, self.schema))
 
     def encode(self, batch: DagBatch) -> Tensor:
-        """The reader's vector of every graph."""  # batch hidden
+        """The reader's vector of every graph."""  # batch width
         vectors: Tensor = self.reader(self.known(batch))
         return vectors
+
+    def moves(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
+        """What the columns add to the mean and to the log variance of the posterior."""  # batch latent, twice
+        of_graph, mean, logvar = vectors.split(
+            [self.width - 2 * self.own_latents, self.own_latents, self.own_latents], 1
+        )
+        return torch.cat([self.mean(of_graph), mean], 1), torch.cat([self.logvar(of_graph), logvar], 1)
 
     def nll(self, latents: Tensor, batch: DagBatch) -> Tensor:
         """-log p(columns | types, edges, z)."""  # batch
@@ -93,7 +106,7 @@ class ColumnReader(nn.Module):
     A node's vector holds its type, its columns and those of its edges, as they are and after a round of messages.
     """
 
-    def __init__(self, task: Task, width: int, hidden: int) -> None:
+    def __init__(self, task: Task, width: int, hidden: int, place_latents: int) -> None:
         super().__init__()
         self.max_nodes = task.max_nodes
         self.types = nn.Parameter(torch.randn(task.num_types, width) / math.sqrt(width))
@@ -102,6 +115,7 @@ class ColumnReader(nn.Module):
         self.outgoing = plain_linear(width, width)
         self.mix = Neighbours(width)
         self.readout = plain_linear(task.max_nodes * 2 * width, hidden)
+        self.own = plain_linear(2 * width, 2 * place_latents) if place_latents else None
 
     def forward(self, batch: DagBatch) -> Tensor:
         columns = batch.columns
@@ -117,18 +131,22 @@ class ColumnReader(nn.Module):
             into = (columns.targets[:, None] == place).to(wires.dtype)  # batch node edge
             out = (columns.sources[:, None] == place).to(wires.dtype)
             own = own + self.incoming(into @ wires) + self.outgoing(out @ wires)
-        both = torch.cat([own, self.mix(own, batch.adjacency)], -1) * batch.node_mask()[..., None]
-        room = self.max_nodes - both.shape[1]
-        vector: Tensor = self.readout(functional.pad(both, (0, 0, 0, room)).flatten(1))
-        return vector
+        mask = batch.node_mask()[..., None]
+        both = torch.cat([own, self.mix(own, batch.adjacency)], -1) * mask
+        room = (0, 0, 0, self.max_nodes - both.shape[1])
+        vector: Tensor = self.readout(functional.pad(both, room).flatten(1))
+        if self.own is None:
+            return vector
+        places = functional.pad(self.own(both) * mask, room)  # batch place 2*place_latents
+        return torch.cat([vector, *(part.flatten(1) for part in places.chunk(2, 2))], 1)
 
 
 class ColumnWriter(nn.Module):
     """p(columns | types, edges, z)."""
 
-    def __init__(self, task: Task, width: int, latent: int) -> None:
+    def __init__(self, task: Task, width: int, latent: int, place_latents: int) -> None:
         super().__init__()
-        self.num_types = task.num_types
+        self.num_types, self.latent = task.num_types, latent
         bound = 1 / math.sqrt(latent)
         self.types = nn.Parameter(torch.randn(task.num_types, width) / math.sqrt(width))
         self.places = nn.Parameter(torch.randn(task.max_nodes, width) / math.sqrt(width))
@@ -136,6 +154,7 @@ class ColumnWriter(nn.Module):
         # A node reads z by maps of its place and of its type: what z says of it is linear in z.
         self.place_maps = nn.Parameter(uniform(task.max_nodes, latent, width, bound=bound))
         self.type_maps = nn.Parameter(uniform(task.num_types * width, latent, bound=bound))
+        self.read_own = plain_linear(place_latents, width) if place_latents else None
         self.inner = plain_linear(width, width)
         self.outer = plain_linear(width, width)
         node, edge = task.schema.node, task.schema.edge
@@ -157,8 +176,11 @@ class ColumnWriter(nn.Module):
         states = rows_of(self.types, batch.types) + self.places[:nodes]
         for mix in self.rounds:
             states = states + mix(states, batch.adjacency)
-        by_place = torch.einsum("bl,nlw->bnw", latents, self.place_maps[:nodes])
-        by_type = linear(latents, self.type_maps).view(count, self.num_types, -1)
+        common, own = latents.split([self.latent, latents.shape[1] - self.latent], 1)
+        by_place = torch.einsum("bl,nlw->bnw", common, self.place_maps[:nodes])
+        if self.read_own is not None:
+            by_place = by_place + self.read_own(own.unflatten(1, (len(self.place_maps), -1))[:, :nodes])
+        by_type = linear(common, self.type_maps).view(count, self.num_types, -1)
         index = batch.types[..., None].expand(-1, -1, by_type.shape[2])
         states = states + by_place + by_type.gather(1, index)
         outer: Tensor = self.outer(torch.relu(self.inner(states)))

@@ -99,7 +99,8 @@ class VAE(nn.Module):
             self.feature_head = FeatureHead(task, config.latent, config.head, config.head_weight)
         if config.targets is not None:
             self.target_head = TargetHead(config.targets, config.latent, config.target_weight)
-        self.columns = ColumnPart(task, config.hidden, config.latent) if task.schema else None
+        places = getattr(config, "place_latents", None) or 0
+        self.columns = ColumnPart(task, config.hidden, config.latent, places) if task.schema else None
         names = config.conditions
         self.conditions = None if names is None else Conditions(names, task.schema.properties, config.latent)
 
@@ -163,7 +164,8 @@ class VAE(nn.Module):
             mean, logvar = torch.cat([mean, own_mean], 1), torch.cat([logvar, own_logvar], 1)
         if self.columns is None:
             return Posterior(mean, logvar)
-        return Posterior(mean + self.columns.mean(of_columns), logvar + self.columns.logvar(of_columns))
+        mean_moves, logvar_moves = self.columns.moves(of_columns)
+        return Posterior(mean + mean_moves, logvar + logvar_moves)
 
     def nll(self, latents: Tensor, batch: DagBatch) -> Tensor:
         """-log p(G | z), columns included, and given the graphs' own conditions where the model has any."""  # batch

@@ -192,10 +192,9 @@ class LayerwiseDecoder(nn.Module):
         shared = self.shared(latents)
         narrow = torch.einsum("bl,nlr->bnr", shared, self.read_maps[places]) + self.read_places[places]
         read: Tensor = self.read(narrow)
-        if self.read_own is None:
-            return read
-        own = latents[:, shared.shape[1] :].unflatten(1, (self.max_nodes, -1))
-        read = read + self.read_own(own[:, places])
+        if self.read_own is not None:
+            own = latents[:, shared.shape[1] :].unflatten(1, (self.max_nodes, -1))
+            read = read + self.read_own(own[:, places])
         return read
 
     def shared(self, latents: Tensor) -> Tensor:
