@@ -149,6 +149,22 @@ def test_a_convolution_is_its_formula() -> None:
     torch.testing.assert_close(encoder(raw_batch([graph]))[0], sum(states[1:-1]), **CLOSE)
 
 
+def test_a_convolution_in_place_reads_what_was_just_written() -> None:
+    vae = small("gcn", RawTask(NUM_TYPES, MAX_NODES), rounds=3, in_place=True)
+    encoder, graph = vae.encoder, model_graphs(9)[5]
+    before = graph.predecessors()
+    counts = [1 + len(predecessors) for predecessors in before]
+    first = [encoder.weight[:, kind] for kind in graph.types]
+    states = [
+        sum(first[u] / (counts[u] * counts[v]) ** 0.5 for u in (*before[v], v)) + encoder.bias
+        for v in range(len(graph))
+    ]
+    for layer in encoder.layers:
+        for v in range(len(graph)):
+            states[v] = layer(sum(torch.relu(states[u]) / (counts[u] * counts[v]) ** 0.5 for u in (*before[v], v)))
+    torch.testing.assert_close(encoder(raw_batch([graph]))[0], sum(states[1:-1]), **CLOSE)
+
+
 @pytest.mark.parametrize("rounds", [1, 2, 3])
 def test_information_travels_one_edge_a_round(rounds: int) -> None:
     """On a chain, a change of node 1 reaches exactly the nodes up to `rounds` edges downstream."""

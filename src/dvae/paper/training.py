@@ -28,6 +28,7 @@ TITLES = {
     "svae": "S-VAE",
     "graphrnn": "GraphRNN",
     "gcn": "GCN",
+    "gcn-in-place": "GCN, in place",
     "deepgmg": "DeepGMG",
     "dagnn": "DAGNN",
     "pace": "PACE",

@@ -7,12 +7,14 @@ In every round all nodes at once take the mean-like sum over their predecessors 
 A^T has a row per node with ones at its predecessors, so a message runs along its edge and never against it. D holds the
 row sums of A^T + I: one more than a node's number of predecessors. That is the undirected formula with "neighbour"
 read as "predecessor" throughout; a node's state then depends on nothing but its ancestors at most `rounds` edges away
-(and on how many predecessors those have). The original code overwrites states within a round; this one does not.
+(and on how many predecessors those have). The original code overwrites states within a round: with `in_place`, a node
+reads what its predecessors have become in the same round, so that every round runs through the whole graph.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -26,18 +28,25 @@ from dvae.models.readout import inner_sum
 from dvae.models.settings import RoundsSettings
 
 
+@dataclass(frozen=True)
+class GcnSettings(RoundsSettings):
+    """Settings of the graph convolutional network."""
+
+    in_place: bool | None = None  # whether nodes read states of the same round, as in the original code; None: no
+
+
 class GcnEncoder(nn.Module):
     """`rounds` convolutions with ReLU between them; the graph vector sums all nodes but the start and the end."""
 
-    Settings = RoundsSettings
+    Settings = GcnSettings
     order_free = True
     static_shapes = True
     reference = "Kipf and Welling, ICLR 2017; Zhang et al., NeurIPS 2019"
     blocks = 1
 
-    def __init__(self, features: NodeFeatures, hidden: int, rounds: int) -> None:
+    def __init__(self, features: NodeFeatures, hidden: int, rounds: int, *, in_place: bool = False) -> None:
         super().__init__()
-        self.features = features
+        self.features, self.in_place = features, in_place
         self.width = hidden
         bound = 1 / math.sqrt(features.width)
         self.weight = aligned_parameter(uniform(hidden, features.width, bound=bound), 1)
@@ -45,8 +54,9 @@ class GcnEncoder(nn.Module):
         self.layers = nn.ModuleList(AlignedLinear(hidden, hidden) for _ in range(rounds - 1))
 
     @classmethod
-    def build(cls, plan: Plan, settings: RoundsSettings) -> GcnEncoder:
-        return cls(plan.features, plan.hidden, settings.rounds or plan.hints.gcn_rounds)
+    def build(cls, plan: Plan, settings: GcnSettings) -> GcnEncoder:
+        rounds = settings.rounds or plan.hints.gcn_rounds
+        return cls(plan.features, plan.hidden, rounds, in_place=bool(settings.in_place))
 
     def forward(self, batch: DagBatch) -> Tensor:
         return inner_sum(self.node_states(batch), batch)
@@ -58,8 +68,21 @@ class GcnEncoder(nn.Module):
         table = self.features.linear(self.weight, None)
         states = spread @ rows_of(table, batch.types) + self.bias
         for layer in self.layers:
-            states = layer(spread @ torch.relu(states))
+            states = self._in_place(layer, spread, states) if self.in_place else layer(spread @ torch.relu(states))
         return states
+
+    @staticmethod
+    def _in_place(layer: nn.Module, spread: Tensor, states: Tensor) -> Tensor:
+        """A round in which a node reads what its predecessors, all before it, have just become."""
+        old = torch.relu(states)
+        made: list[Tensor] = []  # batch hidden, each
+        for place in range(states.shape[1]):
+            read = spread[:, place, place, None] * old[:, place]
+            if made:
+                before = torch.relu(torch.stack(made, 1))
+                read = read + (spread[:, place, None, :place] @ before)[:, 0]
+            made.append(layer(read))
+        return torch.stack(made, 1)
 
 
 def normalised(batch: DagBatch, dtype: torch.dtype) -> Tensor:
