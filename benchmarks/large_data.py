@@ -67,8 +67,13 @@ def _tile(part: str, seed: int) -> Iterator[Row]:
         node, edge = node + nodes, edge + wires
 
 
-def write(name: str, path: Path, *, seed: int = 0, limit: int | None = None, max_nodes: int | None = None) -> None:
-    """Writes the data set; `limit` keeps the first so many DAGs of each part, `max_nodes` drops larger ones."""
+def write(
+    name: str, path: Path, *, seed: int = 0, limit: int | None = None, max_nodes: int | None = None, types: bool = False
+) -> None:  # fmt: skip
+    """Writes the data set; `limit` keeps the first so many DAGs of each part, `max_nodes` drops larger ones.
+
+    With `types`, of a DAG nothing but types, edges and split.
+    """
     kept: dict[str, int] = {}
     with gzip.open(path, "wt") as file:
         for row in rows_of(name, seed):
@@ -77,7 +82,8 @@ def write(name: str, path: Path, *, seed: int = 0, limit: int | None = None, max
                 continue
             if limit is None or kept.get(part, 0) < limit:
                 kept[part] = kept.get(part, 0) + 1
-                file.write(json.dumps(row) + "\n")
+                plain = {key: row[key] for key in ("types", "edges", "split")}
+                file.write(json.dumps(plain if types else row) + "\n")
 
 
 def main() -> None:
@@ -88,8 +94,12 @@ def main() -> None:
     words.add_argument("--seed", type=int, default=0)
     words.add_argument("--limit", type=int, help="DAGs of each part")
     words.add_argument("--max-nodes", type=int, help="leave larger DAGs out")
+    words.add_argument("--types", action="store_true", help="leave columns and properties out")
     options = words.parse_args()
-    write(options.name, options.out, seed=options.seed, limit=options.limit, max_nodes=options.max_nodes)
+    write(
+        options.name, options.out, seed=options.seed, limit=options.limit, max_nodes=options.max_nodes,
+        types=options.types,
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

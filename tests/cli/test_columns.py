@@ -70,6 +70,9 @@ def test_a_run_is_asked_for_properties(call: Call, refused: Refused, circuits: P
     assert "is given twice" in refused("sample", run, "--given", "gain=1,gain=2")
     assert "no condition 'area'; it has gain" in refused("sample", run, "--given", "area=1")
     assert "--like goes with --given" in refused("sample", run, "--like", circuits)
+    assert "--change goes with --like" in refused("sample", run, "--change", 0.5)
+    varied = json.loads(call("sample", run, "--like", circuits, "--change", 0.5, "--count", 2, "--json").stdout)
+    assert varied["count"] == 80
 
 
 def test_a_condition_that_no_dag_has_is_refused(refused: Refused, circuits: Path, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from dvae.dag import DagSet, Dataset, write_jsonl
 from dvae.errors import ConfigError
 from dvae.evaluation import SurrogateSettings, distances, fit_surrogate, generate, judge_generation
 from dvae.evaluation.distances import layer_sizes, mmd, wasserstein
+from dvae.evaluation.generation import Labelled
 from dvae.evaluation.graph_tensors import NodeInputs
 from dvae.evaluation.sameness import distinct, novel, structure_keys
 from dvae.models import VAE, build
@@ -100,6 +101,20 @@ def test_fewer_labels_and_tests_are_drawn_by_a_seed(task: GenericTask, data: Dat
         vae, data, "load", labels=20, test_limit=10, settings=SMALL, reconstructed=0, progress=False
     )
     assert (judged.labels, judged.test_graphs) == (22, 10)
+
+
+def test_training_dags_with_near_labels_can_be_varied(task: GenericTask, data: Dataset) -> None:
+    vae = conditioned(task, data)
+    judged = judge_generation(
+        vae, data, "load", labels=20, test_limit=10, settings=SMALL, reconstructed=0, change=0.3, progress=False
+    )
+    assert judged.to_mapping()["change"] == 0.3
+    assert "made of a training DAG with a near label (change 0.3)" in judged.protocol
+    known = Labelled(data.train.dags, tuple(float(place) for place in range(len(data.train))))
+    near = known.near([30.0] * 200, torch.Generator().manual_seed(0))
+    assert set(near) == set(range(20, 41)) - {40}  # of two that are equally near, the first
+    with pytest.raises(ConfigError, match="change is a share"):
+        judge_generation(vae, data, "load", change=2.0, progress=False)
 
 
 def test_a_tenth_is_kept_back_where_there_is_no_validation_part(task: GenericTask, data: Dataset) -> None:

@@ -9,7 +9,8 @@ import torch
 from scipy import stats
 
 from dvae.dag import Dag
-from dvae.models import VAE
+from dvae.errors import DvaeError
+from dvae.models import VAE, build
 from dvae.models.reference import ReferenceDvae, Rules, Variant
 from dvae.tasks import BayesNetTask, EnasTask, RawTask
 from models.examples import generic_task, latents, pair, raw_dags, task_pair
@@ -39,6 +40,27 @@ def both(name: str) -> tuple[VAE, ReferenceDvae, Rules | None]:
     task = task or RawTask(NUM_TYPES, MAX_NODES, EnasTask.hints)
     vae, oracle = task_pair(model, kind, task, hidden=5, latent=2, seed=4, scale=1.5)  # type: ignore[arg-type]
     return vae, oracle, rules
+
+
+def test_variations_lie_between_a_dag_and_the_prior() -> None:
+    task = generic_task(virtual=True, max_nodes=6, inner="abc")
+    dags = [Dag(("a", "b", "c"), ((0, 1), (1, 2))), Dag(("a",)), Dag(("b", "a"), ((0, 1),))]
+    vae = build("dvae", task, hidden=8, latent=4, seed=0)
+    vae.calibrate(task.batch(dags))
+    seen: list[torch.Tensor] = []
+    vae.decode_batch = lambda latents, **_: seen.append(latents) or task.batch([])  # type: ignore[method-assign, func-returns-value]
+    for change in (0.0, 0.6, 1.0):
+        vae.variations(dags, change, copies=500, seed=0)
+    means = vae.encode(dags).mean.repeat_interleave(500, 0)
+    torch.testing.assert_close(seen[0], means)
+    torch.testing.assert_close(
+        seen[1] - vae.latent_mean, 0.8 * (means - vae.latent_mean) + 0.6 * (seen[2] - vae.latent_mean)
+    )
+    torch.testing.assert_close(seen[2], vae.prior(1500, seed=0))
+    with pytest.raises(DvaeError, match="change is a share"):
+        vae.variations(dags, 1.5)
+    with pytest.raises(DvaeError, match="without conditions"):
+        vae.variations(dags, 0.5, given={"size": 1.0})
 
 
 def p_value(drawn: list[Dag], expected: dict[Dag, float]) -> float:

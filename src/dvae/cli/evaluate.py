@@ -49,6 +49,15 @@ def evaluate(
     valid: Annotated[
         bool, typer.Option("--valid", help="With --surrogate: generate DAGs that obey the task's rules.")
     ] = False,
+    change: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            metavar="SHARE",
+            help="With --surrogate: vary training DAGs with near labels by so much, instead of drawing from the prior.",
+        ),
+    ] = None,
     best: Annotated[
         bool, typer.Option("--best", help="Take the weights that did best on the validation DAGs, not the last.")
     ] = False,
@@ -73,8 +82,8 @@ def evaluate(
     if surrogate is not None:
         size = SurrogateSettings(surrogate_layers, surrogate_width, surrogate_epochs, surrogate_patience)
         judged = opened.generation(
-            surrogate, labels=labels, test_limit=test_limit, settings=size, valid=valid, best=best, seed=seed,
-            device=device, progress=True,
+            surrogate, labels=labels, test_limit=test_limit, settings=size, valid=valid, change=change, best=best,
+            seed=seed, device=device, progress=True,
         )  # fmt: skip
         if json:
             output.print_json(judged.to_mapping())

@@ -25,7 +25,20 @@ def sample(
     given: options.Given = None,
     like: Annotated[
         Path | None,
-        typer.Option("--like", metavar="DAGS", help="With --given: what these DAGs would be with other conditions."),
+        typer.Option(
+            "--like",
+            metavar="DAGS",
+            help="With --given: what these DAGs would be with other conditions. With --change: others.",
+        ),
+    ] = None,
+    change: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            metavar="SHARE",
+            help="With --like: how far from these DAGs, from 0 (as they are) to 1 (nothing is left of them).",
+        ),
     ] = None,
     seed: options.Seed = None,
     out: options.DagsOut = None,
@@ -36,7 +49,8 @@ def sample(
     """Make new DAGs. Without --out, one DAG per line is printed.
 
     Try: dvae sample runs/asia --count 12 --draw new.svg --out new.jsonl, or, of a run trained with --condition fom:
-    dvae sample runs/circuits --given fom=250 --count 100. With --like, --count are the DAGs for each of the file.
+    dvae sample runs/circuits --given fom=250 --count 100. With --like, --count are the DAGs for each of the file:
+    dvae sample runs/circuits --like best.jsonl --change 0.5 makes variations of them.
     """
     from dvae.runs import Run
 
@@ -44,17 +58,24 @@ def sample(
     asked = inputs.conditions(given)
     vae = Run.open(run).model(device)
     if like is not None:
-        batch = _changed(vae, like, count, asked, greedy=greedy, seed=seed, valid=valid)
+        batch = _alike(vae, like, count, asked, change, greedy=greedy, seed=seed, valid=valid)
+    elif change is not None:
+        raise ConfigError("--change goes with --like, the DAGs to begin with")
     else:
         latents = vae.prior(count, seed=seed, given=asked)
         batch = vae.decode_batch(latents, greedy=greedy, seed=seed, valid=valid, given=asked)
     output.print_dags(vae.task, batch, out, draw, json)
 
 
-def _changed(vae: VAE, file: Path, count: int, given: dict[str, float] | None, **how: Any) -> DagBatch:
+def _alike(
+    vae: VAE, file: Path, count: int, given: dict[str, float] | None, change: float | None, **how: Any
+) -> DagBatch:
     from dvae.tasks import read_dags
 
-    if given is None:
-        raise ConfigError("--like goes with --given, which says what should be other about the DAGs")
+    if given is None and change is None:
+        raise ConfigError("--like goes with --given, what should be other about the DAGs, or --change, how much")
     dags = [item.dag for item in read_dags(vae.task, file)]
+    if change is not None:
+        return vae.variations_batch(dags, change, given=given, copies=count, **how)
+    assert given is not None
     return vae.with_conditions_batch(dags, given, copies=count, **how)

@@ -31,6 +31,7 @@ from dvae.progress import progress_bar
 
 SMALL = 64  # nodes of a DAG that is counted as coming back or not; of larger ones the edit distance is measured
 RECONSTRUCTED = 200  # test DAGs of either size
+NEAR = 20  # training DAGs, nearest to a value, of which one is varied
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Generation:
     test_graphs: int
     surrogate: Mapping[str, float]
     within_rules: bool  # whether DAGs were generated within the task's rules
+    change: float | None  # of training DAGs, where these were varied
     seed: int
     device: str
     seconds: float
@@ -73,8 +75,11 @@ class Generation:
     def protocol(self) -> str:
         """How the numbers came about, in words."""
         size = self.surrogate
+        source = (
+            "drawn" if self.change is None else f"made of a training DAG with a near label (change {self.change:g})"
+        )
         return (
-            f"One DAG was drawn for each of {self.labels:,} labels ({self.name}) of training and validation DAGs, "
+            f"One DAG was {source} for each of {self.labels:,} labels ({self.name}) of training and validation DAGs, "
             f"{'within the' if self.within_rules else 'without'} decoding rules; surrogates of {size['layers']} layers "
             f"x {size['width']} (at most {size['epochs']} epochs, patience {size['patience']}) were trained on these "
             f"and on the real DAGs, and "
@@ -130,6 +135,7 @@ class Generation:
             "real_structures",
             "labels",
             "test_graphs",
+            "change",
             "seed",
             "device",
             "seconds",
@@ -159,6 +165,7 @@ def judge_generation(
     settings: SurrogateSettings | None = None,
     reconstructed: int = RECONSTRUCTED,
     valid: bool = False,
+    change: float | None = None,
     seed: int = 0,
     progress: bool | None = None,
 ) -> Generation:
@@ -166,11 +173,17 @@ def judge_generation(
 
     `labels` training labels are drawn with `seed`, and a tenth as many validation labels, instead of taking all;
     `test_limit` likewise of test DAGs; `reconstructed` test DAGs of either size are encoded and decoded, 0: none. With
-    `valid`, DAGs are generated within the task's rules.
+    `valid`, DAGs are generated within the task's rules. With `change`, from 0 to 1, they are variations (as those of
+    `VAE.variations`) of training DAGs with near values, not samples of the prior.
     """
     started, settings = time.monotonic(), settings or SurrogateSettings()
+    check(change is None or 0 <= change <= 1, f"change is a share, from 0 to 1, not {change}")
     train, validation, test = _parts(data, name, labels, test_limit, seed)
-    generated = generate(vae, name, [*train.values, *validation.values], valid=valid, seed=seed, progress=progress)
+    models = None if change is None else _labelled(data, data.train, name, None, seed)
+    generated = generate(
+        vae, name, [*train.values, *validation.values], valid=valid, models=models, change=change or 0.0, seed=seed,
+        progress=progress,
+    )  # fmt: skip
     made = vae.task.unbatch(generated)
     real = [*train.dags, *validation.dags]
     inputs = NodeInputs.of(vae.task, train.dags)
@@ -201,14 +214,17 @@ def judge_generation(
         distinct(real, keys) / len(real),
         distinct(real, structure_keys) / len(real),
         *back,
-        labels=len(asked), test_graphs=len(test.dags), surrogate=asdict(settings), within_rules=valid, seed=seed,
+        labels=len(asked), test_graphs=len(test.dags), surrogate=asdict(settings), within_rules=valid, change=change,
+        seed=seed,
         device=str(vae.device), seconds=time.monotonic() - started,
         provenance=provenance.record(seed, to_mapping(vae.config)),
     )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class _Labelled:
+class Labelled:
+    """DAGs with the values of a property."""
+
     dags: tuple[Dag, ...]
     values: tuple[float, ...]
 
@@ -216,10 +232,18 @@ class _Labelled:
     def tensor(self) -> Tensor:
         return torch.tensor(self.values, dtype=torch.float64)
 
+    def near(self, values: Sequence[float], generator: torch.Generator) -> list[int]:
+        """For each value one of the DAGs whose own values are nearest, at random."""
+        known, chosen = self.tensor, []
+        for value in values:
+            nearest = (known - value).abs().argsort(stable=True)[:NEAR]
+            chosen.append(int(nearest[torch.randint(len(nearest), (1,), generator=generator)]))
+        return chosen
+
 
 def _parts(
     data: Dataset, name: str, labels: int | None, test_limit: int | None, seed: int
-) -> tuple[_Labelled, _Labelled, _Labelled]:
+) -> tuple[Labelled, Labelled, Labelled]:
     """Training, validation and test DAGs that have the property; a tenth is kept back where none are validated on."""
     check(labels is None or labels >= 10, f"labels must be at least 10, not {labels}")
     train = _labelled(data, data.train, name, labels, seed)
@@ -228,25 +252,29 @@ def _parts(
         validation = _labelled(data, data.validation, name, few, seed)
     else:
         kept = max(2, len(train.dags) // 10)
-        validation = _Labelled(train.dags[:kept], train.values[:kept])
-        train = _Labelled(train.dags[kept:], train.values[kept:])
+        validation = Labelled(train.dags[:kept], train.values[:kept])
+        train = Labelled(train.dags[kept:], train.values[kept:])
     return train, validation, _labelled(data, data.test, name, test_limit, seed)
 
 
-def _labelled(data: Dataset, part: DagSet, name: str, limit: int | None, seed: int) -> _Labelled:
+def _labelled(data: Dataset, part: DagSet, name: str, limit: int | None, seed: int) -> Labelled:
     known = [dag for dag in part.dags if name in dag.properties]
     if len(known) < 2:
         names = ", ".join(data.everything.property_names) or "none"
         raise ConfigError(f"{data.name}: fewer than 2 DAGs of a part have the property {name!r} (there are {names})")
     order = torch.randperm(len(known), generator=torch.Generator().manual_seed(seed))[:limit].tolist()
     chosen = [known[place] for place in order]
-    return _Labelled(tuple(chosen), tuple(float(dag.properties[name]) for dag in chosen))
+    return Labelled(tuple(chosen), tuple(float(dag.properties[name]) for dag in chosen))
 
 
 def generate(
-    vae: VAE, name: str, values: Sequence[float], *, valid: bool = False, seed: int = 0, progress: bool | None = None
+    vae: VAE, name: str, values: Sequence[float], *, valid: bool = False, models: Labelled | None = None,
+    change: float = 1.0, seed: int = 0, progress: bool | None = None,
 ) -> DagBatch:  # fmt: skip
-    """One DAG for each value of a condition; with `valid`, within the task's rules."""
+    """One DAG for each value of a condition; with `valid`, within the task's rules.
+
+    With `models`, a variation of one of those that are nearest to the value, `change` of the way to any other.
+    """
     if vae.conditions is None or name not in vae.conditions.names:
         raise ConfigError(f"this model was trained without the condition {name}: dvae train --condition {name}")
     rows = torch.full((len(values), len(vae.conditions.names)), torch.nan, device=vae.device)
@@ -255,7 +283,11 @@ def generate(
     rows[:, place] = (wanted - vae.conditions.centre[place]) / vae.conditions.scale[place]
     generator = torch.Generator().manual_seed(seed)
     noise = torch.randn(len(values), vae.config.latent, generator=generator).to(vae.device)
-    latents = vae.conditions.conditional(noise, rows)
+    if models is None:
+        latents = vae.conditions.conditional(noise, rows)
+    else:
+        near = vae.task.batch([models.dags[place] for place in models.near(values, generator)]).to(vae.device)
+        latents = vae.conditions.varied(vae.encode(near).mean, vae.conditions.of(near), rows, noise, change)
     made = []
     with evaluation_mode(vae), progress_bar("generated DAGs", len(values), "DAGs", progress) as bar:
         for part, given in zip(*(some.split(block_size(vae, 1)) for some in (latents, rows)), strict=True):

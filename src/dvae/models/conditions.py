@@ -134,11 +134,25 @@ class Conditions(nn.Module):
         from the latents.
         """  # batch latent, batch condition
         asked = self.row(given)
-        there = ~asked.isnan()
+        return self._moved(latents, before, asked), torch.where(~asked.isnan(), asked, before)
+
+    @torch.no_grad()
+    def varied(self, latents: Tensor, before: Tensor, asked: Tensor, noise: Tensor, change: float) -> Tensor:
+        """Latents of graphs with conditions `before`, moved to where those asked for are met, and then to others there.
+
+        `noise` becomes a draw from p(z | c); `change` is its share, from 0 (none) to 1 (nothing but the draw). What is
+        between has the mean and the covariance of p(z | c), too, where the graphs have them.
+        """  # count latent
+        mean, spread = self._conditional(asked)
+        moved = self._moved(latents, before, asked).double()
+        mixed = mean + math.sqrt(1 - change**2) * (moved - mean) + change * (noise.to(spread) @ spread.T)
+        return mixed.to(self.weight.dtype)
+
+    def _moved(self, latents: Tensor, before: Tensor, asked: Tensor) -> Tensor:
+        there = ~asked.view(-1, asked.shape[-1])[0].isnan()
         known = torch.where(before.isnan(), self.expected(latents), before)
         change = torch.where(there, asked - known, 0.0).double()
-        moved = latents + (change[:, there] @ self._gain(there).T).to(latents.dtype)
-        return moved, torch.where(there, asked, before)
+        return latents + (change[:, there] @ self._gain(there).T).to(latents.dtype)
 
     @torch.no_grad()
     def expected(self, latents: Tensor) -> Tensor:

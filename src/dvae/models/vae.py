@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -324,18 +325,67 @@ class VAE(nn.Module):
         latents, after = self.conditions.changed(self.encode(batch).mean, self.conditions.of(batch), given)
         return self.decode_batch(latents, given=after, **how)
 
+    def variations(
+        self,
+        dags: Sequence[Dag],
+        change: float,
+        *,
+        given: Mapping[str, float] | None = None,
+        seed: int | None = None,
+        **how: Any,
+    ) -> list[Dag]:
+        """DAGs like these: their latents on the way to others of the training data, `change` of it, from 0 to 1.
+
+        With 0 each DAG is encoded and decoded, with 1 nothing is left of it. Latents between are spread as those of the
+        training data are. With `given`, they are moved to where these conditions are met; `how` is `greedy`, `copies`
+        and `valid`.
+        """
+        return self.task.unbatch(self.variations_batch(dags, change, given=given, seed=seed, **how))
+
+    @torch.no_grad()
+    def variations_batch(
+        self,
+        dags: Sequence[Dag],
+        change: float,
+        *,
+        given: Mapping[str, float] | None = None,
+        copies: int = 1,
+        seed: int | None = None,
+        **how: Any,
+    ) -> DagBatch:
+        """As `variations`, but the model's DAGs as tensors."""
+        if not 0 <= change <= 1:
+            raise DvaeError(f"change is a share, from 0 to 1, not {change}")
+        if given and self.conditions is None:
+            raise DvaeError(NO_CONDITIONS)
+        batch = self.task.batch([dag for dag in dags for _ in range(copies)]).to(self.device)
+        latents, noise = self.encode(batch).mean, self._noise(len(batch), seed).to(self.device)
+        if self.conditions is None:
+            drawn = noise * self.latent_std + self.latent_mean
+            kept = math.sqrt(1 - change**2)
+            return self.decode_batch(
+                self.latent_mean + kept * (latents - self.latent_mean) + change * (drawn - self.latent_mean),
+                seed=seed, **how,
+            )  # fmt: skip
+        before, asked = self.conditions.of(batch), self.conditions.row(given)
+        latents = self.conditions.varied(latents, before, asked.expand(len(batch), -1), noise, change)
+        return self.decode_batch(latents, given=torch.where(asked.isnan(), before, asked), seed=seed, **how)
+
+    def _noise(self, count: int, seed: int | None) -> Tensor:
+        generator = torch.Generator()
+        if seed is None:
+            generator.seed()
+        else:
+            generator.manual_seed(seed)
+        return torch.randn(count, self.config.latent, generator=generator, dtype=self.latent_std.dtype)
+
     def prior(self, count: int, *, seed: int | None = None, given: Mapping[str, float] | None = None) -> Tensor:
         """Latents z * std + mean with z from N(0, I) and the training data's statistics.
 
         With conditions, latents of graphs that meet them: drawn from the Gaussian of the training data's latents and
         conditions together, where the conditions are those given.
         """  # count latent
-        generator = torch.Generator()
-        if seed is None:
-            generator.seed()
-        else:
-            generator.manual_seed(seed)
-        noise = torch.randn(count, self.config.latent, generator=generator, dtype=self.latent_std.dtype)
+        noise = self._noise(count, seed)
         if given:
             if self.conditions is None:
                 raise DvaeError(NO_CONDITIONS)
