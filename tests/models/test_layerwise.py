@@ -272,6 +272,19 @@ def test_columns_are_kept_in_the_latents_of_their_places() -> None:
     assert vae.graph_states([]).shape[1] == vae.graph_states(dags).shape[1]
 
 
+def test_a_head_reads_the_latents_that_are_common() -> None:
+    vae = placed(OWN_DAGS, head="one-to-one")
+    batch = vae.prepare(vae.task.batch(OWN_DAGS))
+    assert vae.feature_head is not None
+    vae.feature_head.fit(batch)
+    noise = torch.zeros(len(batch), vae.config.latent, dtype=torch.float64)
+    before = vae(batch, noise).heads
+    noise[:, 3:] += 1
+    torch.testing.assert_close(vae(batch, noise).heads, before)
+    noise[:, :3] += 1
+    assert not torch.allclose(vae(batch, noise).heads, before)
+
+
 def test_other_encoders_go_with_latents_of_places() -> None:
     vae = placed(OWN_DAGS, encoder="dvae")
     assert vae.encode(OWN_DAGS).mean.shape == (len(OWN_DAGS), vae.config.latent)

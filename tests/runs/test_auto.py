@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dvae import Dag, Run
-from dvae.dag import write_jsonl
+from dvae.dag import random_dags, write_jsonl
 from dvae.errors import ConfigError
 from dvae.runs import auto
 from dvae.tasks import get
@@ -32,6 +32,18 @@ def test_own_dags_get_settings_that_fit_them(file: Path, tmp_path: Path) -> None
     assert run.config.training.epochs is not None
     assert "about" in run.chosen.words()
     assert Run.open(tmp_path / "run").config == run.config
+
+
+@pytest.mark.parametrize(("nodes", "places"), [(60, 8), (150, 6)])
+def test_large_dags_get_latents_for_their_places(nodes: int, places: int, tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "dags.jsonl", random_dags(4, nodes, seed=0))
+    settings = {"epochs": 1, "hidden": 8}
+    run = Run.create(tmp_path / "run", data=tmp_path / "dags.jsonl", **settings)
+    model = run.config.model
+    assert (model.name, model.hidden, getattr(model, "place_latents", None)) == ("layerwise", 8, places)
+    assert model.latent == 64 + places * run.task.max_nodes
+    plain = Run.create(tmp_path / "plain", data=tmp_path / "dags.jsonl", latent=16, **settings)
+    assert (plain.config.model.latent, getattr(plain.config.model, "place_latents", None)) == (16, None)
 
 
 def test_minutes_say_how_long_is_trained(file: Path, tmp_path: Path) -> None:

@@ -96,11 +96,12 @@ class VAE(nn.Module):
         self.register_buffer("latent_mean", torch.zeros(config.latent))
         self.register_buffer("latent_std", torch.ones(config.latent))
         self.feature_head = self.target_head = None
+        places = getattr(config, "place_latents", None) or 0
+        self.common_latents = config.latent - places * task.max_nodes  # which no place has to itself
         if config.head is not None:
-            self.feature_head = FeatureHead(task, config.latent, config.head, config.head_weight)
+            self.feature_head = FeatureHead(task, self.common_latents, config.head, config.head_weight)
         if config.targets is not None:
             self.target_head = TargetHead(config.targets, config.latent, config.target_weight)
-        places = getattr(config, "place_latents", None) or 0
         self.columns = ColumnPart(task, config.hidden, config.latent, places) if task.schema else None
         names = config.conditions
         self.conditions = None if names is None else Conditions(names, task.schema.properties, config.latent)
@@ -186,7 +187,7 @@ class VAE(nn.Module):
 
     def _heads(self, latents: Tensor, batch: DagBatch, targets: Tensor | None) -> Tensor | None:
         """What both heads cost together."""
-        losses = [] if self.feature_head is None else [self.feature_head(latents, batch)]
+        losses = [] if self.feature_head is None else [self.feature_head(latents[:, : self.common_latents], batch)]
         if self.target_head is not None and targets is not None:
             losses.append(self.target_head(latents, targets))
         return torch.stack(losses).sum(0) if losses else None

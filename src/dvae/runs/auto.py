@@ -30,6 +30,9 @@ TIMED_NODES = 4_096  # of all graphs of a step, where graphs are large
 HEAD_SAMPLE = 5_000  # DAGs that are looked at to choose a head
 USED_SHARE = 0.75  # of the time given, for steps as timed here; real ones also choose and mutate graphs, and write
 GENERIC_MODEL = {"name": "pace", "attention_width": 64, "layers": 2, "edge_width": 64, "node_order": "given"}
+LARGE_MODEL = {"name": "layerwise", "token_width": 64, "layers": 3}
+COMMON_LATENTS = 64  # of a model whose places have others of their own ...
+PLACE_LATENTS, MAX_PLACE_LATENTS = 8, 1_024  # ... so many each, while they are no more than that in all
 
 
 @dataclass(frozen=True)
@@ -80,11 +83,22 @@ def auto_settings(
 
 def _model(task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
     small = task.max_nodes <= MAX_ATTENTION_NODES
-    if "model.name" not in given and task.preset == "auto" and small:
-        chosen = {f"model.{key}": value for key, value in GENERIC_MODEL.items()}
-        return chosen | {"model.hidden": 128, "training.learning_rate": 1e-3}
+    if "model.name" not in given and task.preset == "auto":
+        chosen = {f"model.{key}": value for key, value in (GENERIC_MODEL if small else LARGE_MODEL).items()}
+        if small:
+            return chosen | {"model.hidden": 128, "training.learning_rate": 1e-3}
+        return chosen | _latents(task, given) | {"model.hidden": 128, "training.learning_rate": 2e-3}
     # Larger graphs cost more per step: a narrower model takes more of them.
     return {"model.hidden": 128 if small else 64, "training.learning_rate": 2e-3}
+
+
+def _latents(task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Latents for each place, where there are not too many places; what is given decides."""
+    if "model.latent" in given:
+        return {}
+    few = max(1, min(PLACE_LATENTS, MAX_PLACE_LATENTS // task.max_nodes))
+    places = given.get("model.place_latents", few)
+    return {"model.latent": COMMON_LATENTS + (places or 0) * task.max_nodes, "model.place_latents": places}
 
 
 def _head(task: Task, data: Dataset, latent: int) -> str:
