@@ -124,6 +124,18 @@ class Visitor:
         self.page.wait_for_timeout(150)  # for plotly to say what is under the pointer
         self.page.mouse.click(*spot)
 
+    def hover_map(self, x: float, y: float, shown: str) -> None:
+        """Moves the pointer to a place of the map until `shown` is seen: a map that is drawn anew forgets a pointer."""
+        for _ in range(30):
+            spot = self.spot(x, y)
+            self.page.mouse.move(spot[0] + 40, spot[1] + 40)
+            self.page.mouse.move(*spot, steps=4)
+            for _ in range(20):
+                if self.page.locator(shown).first.is_visible():
+                    return
+                self.page.wait_for_timeout(150)
+        raise AssertionError(f"{shown} was not seen")
+
     def trace(self, number: int, ready: Callable[[dict[str, Any]], bool] = lambda trace: True) -> dict[str, Any]:
         """A trace of the map as plotly has it, once it is `ready`: parts of the page change one after another."""
         deadline = time.monotonic() + PATIENCE

@@ -101,11 +101,11 @@ def test_clicking_a_point_shows_it_and_between_points_decodes(visitor: Visitor, 
     assert len([part for part in visitor.elements("drawing") if "node" in part]) > 1
     here = visitor.trace(map_figure.CURRENT, lambda trace: trace["x"][0] == pytest.approx(corner[0], abs=0.05))
     assert (here["x"][0], here["y"][0]) == pytest.approx(corner, abs=0.05)
-    lowest = plane.project(asia.latents)[:, 0].argmin()
-    visitor.click_map(*plane.project(asia.latents)[lowest].tolist())
+    lowest = plane.project(asia.latents)[plane.project(asia.latents)[:, 0].argmin()].tolist()
+    visitor.click_map(*lowest)
     visitor.wait_for_text("#title", "Known DAG")
     assert visitor.page.locator("#nearest .thumb").count() == 6
-    visitor.page.wait_for_selector("#hover-card img")  # the card of the point under the pointer
+    visitor.hover_map(*lowest, "#hover-card img")  # the card of the point under the pointer
     visitor.page.click("#nearest .thumb >> nth=2")
     for name, axis in (("PC 3 and 4", "PC 3"), ("By score", "score direction"), ("Neighbours", "neighbours")):
         visitor.page.click(f"#plane label:has-text('{name}')")
