@@ -27,6 +27,7 @@ from large_data import NAMES, PROPERTIES, write
 from dvae.config import parse_override
 from dvae.evaluation import SurrogateSettings
 from dvae.runs import Run
+from dvae.tasks import get
 
 SURROGATES = {"hls": (3, 64), "na_edge": (1, 1), "tpu": (4, 128)}  # layers and width, as published
 NEVER = 1_000_000  # epochs between two validations
@@ -83,6 +84,10 @@ def main() -> None:
     words.add_argument("--labels", type=int, help="generate for so many training labels, not for all")
     words.add_argument("--test-limit", type=int)
     words.add_argument("--valid", action="store_true", help="generate within the rules that the data obey")
+    words.add_argument(
+        "--places", type=int, help="latents for each place of a layerwise model, besides the common ones"
+    )
+    words.add_argument("--change", type=float, help="vary training DAGs by so much, instead of drawing from the prior")
     words.add_argument("--device", default="auto")
     words.add_argument("--seed", type=int, default=0)
     words.add_argument("--work", type=Path, required=True, help="where data and runs are kept")
@@ -114,6 +119,7 @@ def measure(name: str, model: str, preset: Preset, options: argparse.Namespace) 
         test_limit=options.test_limit,
         settings=SurrogateSettings(layers, width, preset.surrogate_epochs, preset.surrogate_patience),
         valid=options.valid,
+        change=options.change,
         seed=options.seed,
         device=options.device,
     )
@@ -130,6 +136,9 @@ def trained(name: str, model: str, data: Path, preset: Preset, options: argparse
         settings = {**preset.model, **preset.training, **preset.models.get(model, {})}
         settings |= {"epochs": options.epochs, "training.seed": options.seed, "validation_every": NEVER}
         settings |= {"model.name": model, "model.conditions": (PROPERTIES[name],), "time_budget": options.seconds}
+        if options.places:
+            settings["latent"] += options.places * get(f"file:{data}").max_nodes
+            settings["place_latents"] = options.places
         settings |= dict(parse_override(text) for text in options.set)
         run = Run.create(folder, f"file:{data}", preset="paper", **settings)
     if not (folder / "model.safetensors").exists():

@@ -100,12 +100,14 @@ def test_large_dags_by_one_command(sets: str, run_script: Any, tmp_path: Path) -
     options = (
         *("--sets", sets, "--models", "layerwise", "--preset", "tiny", "--seconds", 30, "--epochs", 1),
         *("--test-limit", 8, "--device", "cpu", "--work", tmp_path / "work", "--out", tmp_path / "out"),
+        *("--places", 2, "--change", 0.5),
     )
     found = run_script("large.py", *options)
     assert set(found) == {f"{name}-layerwise" for name in sets.split(",")}
     kept = json.loads((tmp_path / "out" / "tpu-layerwise.json").read_text())
     assert kept["generation"]["property"] == "runtime"
     assert kept["training"]["epochs"] == 1
+    assert kept["generation"]["change"] == 0.5
     assert run_script("large.py", *options) == found
 
 
