@@ -23,8 +23,8 @@ def slow_nll(decoder: LayerwiseDecoder, z: Tensor, dag: Dag) -> Tensor:
         layer.append(layer[-1] + opens)
         first_of.append(node if opens else first_of[-1])
     nodes, layers = len(dag) - 2, layer[-2]
-    shared = z[: len(z) - decoder.own_latents]
-    total = -_of_count(decoder, shared, nodes) - _of_layers(decoder, shared, nodes, layers)
+    common = z[: len(z) - decoder.own_latents]
+    total = -_of_count(decoder, common, nodes) - _of_layers(decoder, common, nodes, layers)
     states: list[Tensor] = []
     memory: list[list[Tensor]] = [[] for _ in decoder.layers]  # what each block has seen of each node
     for node in range(1, len(dag)):
@@ -98,8 +98,8 @@ def _state(
     nodes_left = max(nodes - node, 0)
     layers_left = min(max(layers - layer[node], 0), nodes_left)
     place = min(node + 1, decoder.max_nodes - 1)
-    shared, own = z.split([len(z) - decoder.own_latents, decoder.own_latents])
-    read = decoder.read(shared @ decoder.read_maps[place] + decoder.read_places[place])
+    common, own = z.split([len(z) - decoder.own_latents, decoder.own_latents])
+    read = decoder.read(common @ decoder.read_maps[place] + decoder.read_places[place])
     if decoder.read_own is not None:
         read = read + decoder.read_own(own.view(decoder.max_nodes, -1)[place])
     shares = [nodes_left / decoder.max_nodes, layers_left / decoder.max_nodes, layers_left / max(nodes_left, 1)]

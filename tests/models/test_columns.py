@@ -228,5 +228,6 @@ def test_samples_follow_the_condition_and_others_stay() -> None:
     assert len(longer) > len(dags[0])
     for one in vae.variations(dags[:1], 0.2, given={"length": 6.0}, copies=5, seed=0, greedy=True, valid=True):
         assert len(one) > len(dags[0])
+    assert vae.variations([], 0.5) == vae.variations([], 0.5, given={"length": 6.0}) == []
     kinds = [{len(dag) for dag in vae.variations(dags[3:4], change, copies=30, seed=0)} for change in (0.0, 1.0)]
     assert len(kinds[0]) < len(kinds[1])

@@ -362,14 +362,10 @@ class VAE(nn.Module):
         batch = self.task.batch([dag for dag in dags for _ in range(copies)]).to(self.device)
         latents, noise = self.encode(batch).mean, self._noise(len(batch), seed).to(self.device)
         if self.conditions is None:
-            drawn = noise * self.latent_std + self.latent_mean
-            kept = math.sqrt(1 - change**2)
-            return self.decode_batch(
-                self.latent_mean + kept * (latents - self.latent_mean) + change * (drawn - self.latent_mean),
-                seed=seed, **how,
-            )  # fmt: skip
+            kept = math.sqrt(1 - change**2) * (latents - self.latent_mean)
+            return self.decode_batch(self.latent_mean + kept + change * noise * self.latent_std, seed=seed, **how)
         before, asked = self.conditions.of(batch), self.conditions.row(given)
-        latents = self.conditions.varied(latents, before, asked.expand(len(batch), -1), noise, change)
+        latents = self.conditions.varied(latents, before, asked, noise, change)
         return self.decode_batch(latents, given=torch.where(asked.isnan(), before, asked), seed=seed, **how)
 
     def _noise(self, count: int, seed: int | None) -> Tensor:

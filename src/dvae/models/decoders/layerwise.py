@@ -151,7 +151,7 @@ class LayerwiseDecoder(nn.Module):
         written = Written.of(batch)
         outline = self.true_outline(batch, written)
         states = self.states(latents, batch, written, outline)
-        total = self.outline.nll(self.shared(latents), outline)
+        total = self.outline.nll(self.common(latents), outline)
         return total + self._node_nll(states, batch, written, outline) + self._edge_nll(states, batch, written)
 
     def true_outline(self, batch: DagBatch, written: Written) -> Outline:
@@ -189,15 +189,15 @@ class LayerwiseDecoder(nn.Module):
     def readings(self, latents: Tensor, places: Tensor) -> Tensor:
         """What the nodes at `places` read of z."""  # batch place width
         places = places.clamp(max=self.max_nodes - 1)
-        shared = self.shared(latents)
-        narrow = torch.einsum("bl,nlr->bnr", shared, self.read_maps[places]) + self.read_places[places]
+        common = self.common(latents)
+        narrow = torch.einsum("bl,nlr->bnr", common, self.read_maps[places]) + self.read_places[places]
         read: Tensor = self.read(narrow)
         if self.read_own is not None:
-            own = latents[:, shared.shape[1] :].unflatten(1, (self.max_nodes, -1))
+            own = latents[:, common.shape[1] :].unflatten(1, (self.max_nodes, -1))
             read = read + self.read_own(own[:, places])
         return read
 
-    def shared(self, latents: Tensor) -> Tensor:
+    def common(self, latents: Tensor) -> Tensor:
         """The latents that no place has to itself."""  # batch latent
         return latents[:, : latents.shape[1] - self.own_latents]
 
@@ -267,7 +267,7 @@ class LayerwiseDecoder(nn.Module):
     def sample(self, latents: Tensor, sampling: Sampling) -> DagBatch:
         """Graphs of like size are written together: their outlines are drawn first."""
         latents = latents.repeat_interleave(sampling.copies, 0)
-        outline = self.outline.sample(self.shared(latents), sampling)
+        outline = self.outline.sample(self.common(latents), sampling)
         order = outline.nodes.argsort(stable=True)
         made = [
             LayerwiseSampler(self, latents[rows], Outline(outline.nodes[rows], outline.layers[rows]), sampling).run()
