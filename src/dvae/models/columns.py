@@ -30,6 +30,7 @@ from dvae.models.kernels.aligned import uniform
 from dvae.models.kernels.gru import rows_of
 from dvae.models.kernels.precision import linear
 from dvae.models.parts import Sampling
+from dvae.models.places import common_latents, moments, place_latents, with_moments
 from dvae.models.transformer import plain_linear
 from dvae.tasks import Task
 from dvae.tasks.column_rules import ColumnRules, owners_of
@@ -68,10 +69,7 @@ class ColumnPart(nn.Module):
 
     def moves(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
         """What the columns add to the mean and to the log variance of the posterior."""  # batch latent, twice
-        of_graph, mean, logvar = vectors.split(
-            [self.width - 2 * self.own_latents, self.own_latents, self.own_latents], 1
-        )
-        return torch.cat([self.mean(of_graph), mean], 1), torch.cat([self.logvar(of_graph), logvar], 1)
+        return with_moments(self.mean, self.logvar, vectors, self.own_latents)
 
     def nll(self, latents: Tensor, batch: DagBatch) -> Tensor:
         """-log p(columns | types, edges, z)."""  # batch
@@ -133,12 +131,9 @@ class ColumnReader(nn.Module):
             own = own + self.incoming(into @ wires) + self.outgoing(out @ wires)
         mask = batch.node_mask()[..., None]
         both = torch.cat([own, self.mix(own, batch.adjacency)], -1) * mask
-        room = (0, 0, 0, self.max_nodes - both.shape[1])
-        vector: Tensor = self.readout(functional.pad(both, room).flatten(1))
-        if self.own is None:
-            return vector
-        places = functional.pad(self.own(both) * mask, room)  # batch place 2*place_latents
-        return torch.cat([vector, *(part.flatten(1) for part in places.chunk(2, 2))], 1)
+        room = self.max_nodes - both.shape[1]
+        vector: Tensor = self.readout(functional.pad(both, (0, 0, 0, room)).flatten(1))
+        return vector if self.own is None else torch.cat([vector, moments(self.own, both, mask, self.max_nodes)], 1)
 
 
 class ColumnWriter(nn.Module):
@@ -146,7 +141,7 @@ class ColumnWriter(nn.Module):
 
     def __init__(self, task: Task, width: int, latent: int, place_latents: int) -> None:
         super().__init__()
-        self.num_types, self.latent = task.num_types, latent
+        self.num_types, self.own_latents = task.num_types, task.max_nodes * place_latents
         bound = 1 / math.sqrt(latent)
         self.types = nn.Parameter(torch.randn(task.num_types, width) / math.sqrt(width))
         self.places = nn.Parameter(torch.randn(task.max_nodes, width) / math.sqrt(width))
@@ -176,10 +171,11 @@ class ColumnWriter(nn.Module):
         states = rows_of(self.types, batch.types) + self.places[:nodes]
         for mix in self.rounds:
             states = states + mix(states, batch.adjacency)
-        common, own = latents.split([self.latent, latents.shape[1] - self.latent], 1)
+        common = common_latents(latents, self.own_latents)
         by_place = torch.einsum("bl,nlw->bnw", common, self.place_maps[:nodes])
         if self.read_own is not None:
-            by_place = by_place + self.read_own(own.unflatten(1, (len(self.place_maps), -1))[:, :nodes])
+            own = place_latents(latents, self.own_latents, len(self.place_maps))
+            by_place = by_place + self.read_own(own[:, :nodes])
         by_type = linear(common, self.type_maps).view(count, self.num_types, -1)
         index = batch.types[..., None].expand(-1, -1, by_type.shape[2])
         states = states + by_place + by_type.gather(1, index)

@@ -20,6 +20,7 @@ from dvae.models.heads import FeatureHead, TargetHead
 from dvae.models.kernels.aligned import AlignedLinear, real_size
 from dvae.models.node_order import ordered
 from dvae.models.parts import Decoder, Encoder, Prepares, Sampling, Sized, has_static_shapes, own_latents
+from dvae.models.places import common_latents, with_moments
 from dvae.tasks import Task
 from dvae.tasks.rules import GrowthRules
 
@@ -97,9 +98,10 @@ class VAE(nn.Module):
         self.register_buffer("latent_std", torch.ones(config.latent))
         self.feature_head = self.target_head = None
         places = getattr(config, "place_latents", None) or 0
-        self.common_latents = config.latent - places * task.max_nodes  # which no place has to itself
+        self.place_latents = places * task.max_nodes  # which no feature is read from
         if config.head is not None:
-            self.feature_head = FeatureHead(task, self.common_latents, config.head, config.head_weight)
+            common = config.latent - self.place_latents
+            self.feature_head = FeatureHead(task, common, config.head, config.head_weight)
         if config.targets is not None:
             self.target_head = TargetHead(config.targets, config.latent, config.target_weight)
         self.columns = ColumnPart(task, config.hidden, config.latent, places) if task.schema else None
@@ -158,14 +160,11 @@ class VAE(nn.Module):
 
     def posterior_of(self, states: Tensor) -> Posterior:
         """q(z | G) of the graphs with these states."""
-        own, columns = own_latents(self.encoder), 0 if self.columns is None else self.columns.width
-        sizes = [states.shape[1] - 2 * own - columns, own, own, columns]
-        of_graph, own_mean, own_logvar, of_columns = states.split(sizes, 1)
-        mean, logvar = self.mean(of_graph), self.logvar(of_graph)
-        if own:
-            mean, logvar = torch.cat([mean, own_mean], 1), torch.cat([logvar, own_logvar], 1)
+        own = own_latents(self.encoder)
         if self.columns is None:
-            return Posterior(mean, logvar)
+            return Posterior(*with_moments(self.mean, self.logvar, states, own))
+        of_graph, of_columns = states.split([states.shape[1] - self.columns.width, self.columns.width], 1)
+        mean, logvar = with_moments(self.mean, self.logvar, of_graph, own)
         mean_moves, logvar_moves = self.columns.moves(of_columns)
         return Posterior(mean + mean_moves, logvar + logvar_moves)
 
@@ -187,7 +186,9 @@ class VAE(nn.Module):
 
     def _heads(self, latents: Tensor, batch: DagBatch, targets: Tensor | None) -> Tensor | None:
         """What both heads cost together."""
-        losses = [] if self.feature_head is None else [self.feature_head(latents[:, : self.common_latents], batch)]
+        losses = []
+        if self.feature_head is not None:
+            losses.append(self.feature_head(common_latents(latents, self.place_latents), batch))
         if self.target_head is not None and targets is not None:
             losses.append(self.target_head(latents, targets))
         return torch.stack(losses).sum(0) if losses else None
@@ -249,13 +250,7 @@ class VAE(nn.Module):
             raise DvaeError(f"copies must be at least 1, not {copies}")
         if not latents.isfinite().all():
             raise DvaeError("a latent vector holds a number that is not finite")
-        generator = None
-        if not greedy:
-            generator = torch.Generator(self.device)
-            if seed is None:
-                generator.seed()
-            else:
-                generator.manual_seed(seed)
+        generator = None if greedy else _generator(seed, self.device)
         if not len(latents):
             return self.task.batch([]).to(self.device)
         if self.conditions is not None:
@@ -369,12 +364,7 @@ class VAE(nn.Module):
         return self.decode_batch(latents, given=torch.where(asked.isnan(), before, asked), seed=seed, **how)
 
     def _noise(self, count: int, seed: int | None) -> Tensor:
-        generator = torch.Generator()
-        if seed is None:
-            generator.seed()
-        else:
-            generator.manual_seed(seed)
-        return torch.randn(count, self.config.latent, generator=generator, dtype=self.latent_std.dtype)
+        return torch.randn(count, self.config.latent, generator=_generator(seed), dtype=self.latent_std.dtype)
 
     def prior(self, count: int, *, seed: int | None = None, given: Mapping[str, float] | None = None) -> Tensor:
         """Latents z * std + mean with z from N(0, I) and the training data's statistics.
@@ -422,3 +412,13 @@ class VAE(nn.Module):
             size = max(1, min(size, ENCODE_BYTES // self.bytes_per_graph(batch.max_nodes, edges)))
         for part in batch.split(size):
             yield part.to(self.device)
+
+
+def _generator(seed: int | None, device: torch.device | str = "cpu") -> torch.Generator:
+    """A source of random numbers; without a seed, another one every time."""
+    generator = torch.Generator(device)
+    if seed is None:
+        generator.seed()
+    else:
+        generator.manual_seed(seed)
+    return generator

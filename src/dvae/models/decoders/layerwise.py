@@ -51,6 +51,7 @@ from dvae.models.layerwise import (
 )
 from dvae.models.node_order import NodeOrder
 from dvae.models.parts import Plan, Sampling
+from dvae.models.places import common_latents, place_latents
 from dvae.models.settings import EdgeSettings
 from dvae.models.transformer import plain_linear
 from dvae.tasks.vocabulary import END_INDEX, END_LABEL, START_INDEX, START_LABEL
@@ -151,7 +152,7 @@ class LayerwiseDecoder(nn.Module):
         written = Written.of(batch)
         outline = self.true_outline(batch, written)
         states = self.states(latents, batch, written, outline)
-        total = self.outline.nll(self.common(latents), outline)
+        total = self.outline.nll(common_latents(latents, self.own_latents), outline)
         return total + self._node_nll(states, batch, written, outline) + self._edge_nll(states, batch, written)
 
     def true_outline(self, batch: DagBatch, written: Written) -> Outline:
@@ -189,17 +190,12 @@ class LayerwiseDecoder(nn.Module):
     def readings(self, latents: Tensor, places: Tensor) -> Tensor:
         """What the nodes at `places` read of z."""  # batch place width
         places = places.clamp(max=self.max_nodes - 1)
-        common = self.common(latents)
+        common = common_latents(latents, self.own_latents)
         narrow = torch.einsum("bl,nlr->bnr", common, self.read_maps[places]) + self.read_places[places]
         read: Tensor = self.read(narrow)
         if self.read_own is not None:
-            own = latents[:, common.shape[1] :].unflatten(1, (self.max_nodes, -1))
-            read = read + self.read_own(own[:, places])
+            read = read + self.read_own(place_latents(latents, self.own_latents, self.max_nodes)[:, places])
         return read
-
-    def common(self, latents: Tensor) -> Tensor:
-        """The latents that no place has to itself."""  # batch latent
-        return latents[:, : latents.shape[1] - self.own_latents]
 
     def open_scores(self, states: Tensor) -> Tensor:
         """For the next node to open a layer."""  # ... width -> ...
@@ -267,7 +263,7 @@ class LayerwiseDecoder(nn.Module):
     def sample(self, latents: Tensor, sampling: Sampling) -> DagBatch:
         """Graphs of like size are written together: their outlines are drawn first."""
         latents = latents.repeat_interleave(sampling.copies, 0)
-        outline = self.outline.sample(self.common(latents), sampling)
+        outline = self.outline.sample(common_latents(latents, self.own_latents), sampling)
         order = outline.nodes.argsort(stable=True)
         made = [
             LayerwiseSampler(self, latents[rows], Outline(outline.nodes[rows], outline.layers[rows]), sampling).run()

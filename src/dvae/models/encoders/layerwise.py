@@ -34,6 +34,7 @@ from dvae.models.layerwise import (
 )
 from dvae.models.node_order import NodeOrder
 from dvae.models.parts import Plan
+from dvae.models.places import moments
 from dvae.models.transformer import plain_linear
 
 EDGES = 3  # none, to the node, from it
@@ -106,8 +107,7 @@ class LayerwiseEncoder(nn.Module):
         vectors: Tensor = self.readout(torch.cat([side_by_side, mean], 1))
         if self.own is None:
             return vectors
-        own = functional.pad(self.own(nodes) * mask, (0, 0, 0, room))  # batch place 2*place_latents
-        return torch.cat([vectors, *(part.flatten(1) for part in own.chunk(2, 2))], 1)
+        return torch.cat([vectors, moments(self.own, nodes, mask, self.max_nodes)], 1)
 
     def node_outputs(self, batch: DagBatch) -> Tensor:
         """What the last block says of every node, padding included."""  # batch node width
