@@ -44,19 +44,20 @@ def mutated(
     flip = (position[:, None] == source[:, None, None]) & (position == target[:, None, None])
     edges = _tied(batch.adjacency ^ flip, inner, position == last, virtual_start)
     adjacency = torch.where(change[:, None, None], edges, batch.adjacency)
-    columns, properties = batch.columns, batch.properties
+    columns = batch.columns
     if columns is not None:
         width = columns.node_codes.shape[2]
         changed = (uniform(count, 1, 1) < share) & (uniform(count, nodes, width) < TYPE_SHARE) & inner[..., None]
         columns = _exchanged(columns, batch.types, changed, uniform(2, count * nodes))
         same = (types == batch.types)[..., None]  # nothing is known of the columns of a node that has another type now
         columns = replace(columns, node_codes=torch.where(same, columns.node_codes, UNKNOWN))
-        if properties is not None:  # even where a value came that was there before
-            properties = torch.where(changed.flatten(1).any(1)[:, None], torch.nan, properties)
-    after = DagBatch(types, adjacency, batch.num_nodes, columns, properties)
-    if properties is None:
+    after = DagBatch(types, adjacency, batch.num_nodes, columns)
+    if batch.properties is None:
         return after
-    return replace(after, properties=torch.where(unchanged(batch, after)[:, None], properties, torch.nan))
+    known = unchanged(batch, after)
+    if columns is not None:
+        known &= ~changed.flatten(1).any(1)  # even where a value came that was there before
+    return replace(after, properties=torch.where(known[:, None], batch.properties, torch.nan))
 
 
 def unchanged(before: DagBatch, after: DagBatch) -> Tensor:

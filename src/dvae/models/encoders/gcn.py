@@ -76,12 +76,13 @@ class GcnEncoder(nn.Module):
         """A round in which a node reads what its predecessors, all before it, have just become."""
         old = torch.relu(states)
         made: list[Tensor] = []  # batch hidden, each
+        seen: list[Tensor] = []  # what later nodes read of them
         for place in range(states.shape[1]):
             read = spread[:, place, place, None] * old[:, place]
-            if made:
-                before = torch.relu(torch.stack(made, 1))
-                read = read + (spread[:, place, None, :place] @ before)[:, 0]
+            if seen:
+                read = read + (spread[:, place, None, :place] @ torch.stack(seen, 1))[:, 0]
             made.append(layer(read))
+            seen.append(torch.relu(made[-1]))
         return torch.stack(made, 1)
 
 
