@@ -51,11 +51,8 @@ def evaluate(
     ] = False,
     change: Annotated[
         float | None,
-        typer.Option(
-            min=0.0,
-            max=1.0,
-            metavar="SHARE",
-            help="With --surrogate: vary training DAGs with near labels by so much, instead of drawing from the prior.",
+        options.change(
+            "With --surrogate: vary training DAGs with near labels by so much, instead of drawing from the prior."
         ),
     ] = None,
     best: Annotated[

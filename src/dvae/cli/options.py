@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -29,6 +29,13 @@ Given = Annotated[
         help="A condition that the DAGs should meet, where the run was trained with --condition; may be repeated.",
     ),
 ]
+
+
+def change(what: str) -> Any:
+    """The option --change of a command: how much, which the command says in its own words."""
+    return typer.Option(min=0.0, max=1.0, metavar="SHARE", help=what)
+
+
 MovedData = Annotated[
     Path | None, typer.Option("--data", metavar="FILE", help="Where the run's data are now, if they have moved.")
 ]

@@ -33,12 +33,7 @@ def sample(
     ] = None,
     change: Annotated[
         float | None,
-        typer.Option(
-            min=0.0,
-            max=1.0,
-            metavar="SHARE",
-            help="With --like: how far from these DAGs, from 0 (as they are) to 1 (nothing is left of them).",
-        ),
+        options.change("With --like: how far from these DAGs, from 0 (as they are) to 1 (nothing is left of them)."),
     ] = None,
     seed: options.Seed = None,
     out: options.DagsOut = None,
