@@ -4,7 +4,7 @@
 # The first call starts everything, which stops by itself TOTAL seconds later; every call waits SECONDS and packs what is
 # there into OUT. Call again at once: a machine that is given back takes with it what was not finished. Six processes
 # that share the GPU through MPS train at 38% of the speed that each has alone (D-VAE on ENAS-6: 6,900 graphs a second of
-# 18,200), so together 2.3 times as fast as one after the other; fifteen were no faster in all.
+# 18,200), so together 2.3 times as fast as one after the other.
 #   results.tar.gz           stages of `dvae reproduce --preset paper`, without weights; logs
 #   enas6-dvae-0.safetensors the model that is searched
 set -uo pipefail
