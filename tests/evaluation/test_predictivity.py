@@ -5,6 +5,7 @@ import json
 import math
 import random
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from dvae.evaluation import Predictivity, one_hot_features, one_hot_predictivity
 from dvae.evaluation.predictivity import PredictivityRow
 from dvae.files import read_json, write_json
 from dvae.models import VAE, build
-from dvae.regression import forest, sparse_gp
+from dvae.regression import Report, forest, sparse_gp
 from dvae.regression.metrics import pearson, standardised
 from dvae.regression.sparse_gp import ConvergedFit, MarginalStrategy, PaperFit, VariationalGP, fit_predict
 from dvae.tasks import BayesNetTask, EnasTask, get
@@ -246,14 +247,57 @@ def test_a_limit_draws_training_graphs_anew_each_time(vae: VAE, monkeypatch: pyt
 
         return predict
 
-    monkeypatch.setattr(sparse_gp, "regressor", remember)
+    monkeypatch.setattr(sparse_gp, "SparseGP", remember)
     monkeypatch.setattr(forest, "regressor", remember)
     measured = predictivity(vae, DATA, repeats=2, train_limit=50)
     assert (measured.train_graphs, measured.rows[0].r) == (50, (0.0, 0.0))
     assert "50 of 120 training graphs, drawn anew" in measured.protocol
     assert [count for count, _ in seen] == [50] * 6
-    assert torch.equal(seen[1][1], seen[2][1])  # both on one-hot features, in the same repeat
-    assert not torch.equal(seen[1][1], seen[4][1])
+    assert torch.equal(seen[2][1], seen[4][1])  # both on one-hot features, in the same repeat
+    assert not torch.equal(seen[2][1], seen[3][1])
+
+
+def test_several_fits_side_by_side_are_those_one_after_the_other() -> None:
+    generator = torch.Generator().manual_seed(0)
+    train, test = torch.randn(3, 300, 5, generator=generator), torch.randn(3, 40, 5, generator=generator)
+    targets = train[..., 0].sin() + 0.1 * torch.randn(3, 300, generator=generator)
+    fit, shares = PaperFit(epochs=5, batch_size=64, learning_rate=1e-2), []  # type: ignore[var-annotated]
+    alone = [
+        fit.predict(*each, 30, torch.Generator().manual_seed(seed), lambda share: None)
+        for seed, each in enumerate(zip(train, targets, test, strict=True))
+    ]
+    seeds = [torch.Generator().manual_seed(seed) for seed in range(3)]
+    together = fit.predict_all(train, targets, test, 30, seeds, shares.append)
+    assert torch.allclose(together, torch.stack(alone), atol=1e-4)
+    assert together.std() > 0.1
+    assert shares == [0.2, 0.4, 0.6, 0.8, 1.0]
+
+
+def test_fits_with_fewer_distinct_points_than_others_take_as_many_as_all_have() -> None:
+    train = torch.randn(2, 60, 3, generator=torch.Generator().manual_seed(0))
+    train[1, 20:] = train[1, :20].repeat(2, 1)
+    seeds = [torch.Generator().manual_seed(seed) for seed in range(2)]
+    means = PaperFit(epochs=1).predict_all(train, train[..., 0], train, 50, seeds, lambda share: None)
+    assert means.shape == (2, 60)
+    assert means.isfinite().all()
+
+
+def test_a_regressor_that_can_makes_all_repeats_at_a_time(vae: VAE, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[int, ...]] = []
+
+    class Both(sparse_gp.SparseGP):
+        def together(
+            self, train: Tensor, targets: Tensor, test: Tensor, seeds: Sequence[int], report: Report
+        ) -> Tensor:
+            calls.append(tuple(train.shape[:2]))
+            each = zip(train, targets, test, seeds, strict=True)
+            return torch.stack([self(*one, lambda share: None) for one in each])
+
+    alone = predictivity(vae, DATA, repeats=3, train_limit=50, inducing=10, baselines=False)
+    monkeypatch.setattr(sparse_gp, "SparseGP", Both)
+    together = predictivity(vae, DATA, repeats=3, train_limit=50, inducing=10, baselines=False)
+    assert calls == [(3, 50)]
+    assert together.rows == alone.rows
 
 
 def test_bayesian_networks_take_the_papers_limit_and_the_tasks_scores(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
@@ -14,7 +14,7 @@ from dvae.dag import DagSet, Dataset
 from dvae.errors import TaskError
 from dvae.evaluation.common import next_seed
 from dvae.progress import progress_bar
-from dvae.regression import Regressor
+from dvae.regression import Regressor, Report, Together
 from dvae.regression.metrics import pearson, rmse, standardised
 from dvae.tasks import Task
 
@@ -50,25 +50,63 @@ def measure(
 
     `scores` are those of `train_size` training graphs, of which each repeat draws `used`, and of the test graphs.
     """
-    generator = torch.Generator().manual_seed(seed)
-    errors: list[list[tuple[float, float]]] = [[] for _ in contenders]  # RMSE and r of each repeat
+    draws = list(_draws(scores, train_size, used, repeats, seed))
+    found = []
     with progress_bar("predictivity", repeats * len(contenders), None, progress) as bar:
-        for repeat in range(repeats):
-            repeat_seed = next_seed(generator)
-            order = torch.randperm(train_size, generator=torch.Generator().manual_seed(repeat_seed))
-            chosen = order[:used].sort().values.to(scores.device)
-            targets, truth = _standardised(scores[chosen], scores[train_size:])
-            for place, (regressor, features, inputs, predict) in enumerate(contenders):
-                before = repeat * len(contenders) + place
+        for place, contender in enumerate(contenders):
 
-                def report(share: float, before: int = before) -> None:
-                    bar.update(before + share - bar.done)
+            def report(done: float, before: int = place * repeats) -> None:
+                bar.update(before + done - bar.done)
 
-                predictions = predict(inputs[chosen], targets.to(inputs), inputs[train_size:], repeat_seed, report)
-                predictions = predictions.to(truth)
-                errors[place].append((rmse(predictions, truth), pearson(predictions, truth)))
-                bar.update(before + 1 - bar.done, last=f"{regressor} on {features}", rmse=errors[place][-1][0])
-    return [(tuple(rmse for rmse, _ in pairs), tuple(r for _, r in pairs)) for pairs in errors]
+            errors: list[tuple[float, float]] = []
+            for draw, predictions in zip(draws, _predictions(contender, draws, train_size, report), strict=True):
+                errors.append((rmse(predictions, draw.truth), pearson(predictions, draw.truth)))
+                report(len(errors))
+                bar.update(0, last=f"{contender.regressor} on {contender.features}", rmse=errors[-1][0])
+            found.append((tuple(error for error, _ in errors), tuple(r for _, r in errors)))
+    return found
+
+
+class _Draw(NamedTuple):
+    """What one repeat is trained on, and what it should predict."""
+
+    seed: int
+    chosen: Tensor
+    targets: Tensor
+    truth: Tensor
+
+
+def _draws(scores: Tensor, train_size: int, used: int, repeats: int, seed: int) -> Iterator[_Draw]:
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(repeats):
+        repeat_seed = next_seed(generator)
+        order = torch.randperm(train_size, generator=torch.Generator().manual_seed(repeat_seed))
+        chosen = order[:used].sort().values.to(scores.device)
+        yield _Draw(repeat_seed, chosen, *_standardised(scores[chosen], scores[train_size:]))
+
+
+def _predictions(contender: Contender, draws: Sequence[_Draw], train_size: int, report: Report) -> Iterator[Tensor]:
+    """Of every repeat: all at a time where the regressor can, one after the other otherwise; `report` is told how many
+    are done."""
+    inputs, predict = contender.inputs, contender.predict
+    test = inputs[train_size:]
+    if isinstance(predict, Together):
+        together = predict.together(
+            torch.stack([inputs[draw.chosen] for draw in draws]),
+            torch.stack([draw.targets for draw in draws]).to(inputs),
+            test.expand(len(draws), *test.shape),
+            [draw.seed for draw in draws],
+            lambda share: report(share * len(draws)),
+        )
+        if together is not None:
+            yield from together.to(draws[0].truth)
+            return
+    for number, draw in enumerate(draws):
+
+        def tell(share: float, before: int = number) -> None:
+            report(before + share)
+
+        yield predict(inputs[draw.chosen], draw.targets.to(inputs), test, draw.seed, tell).to(draw.truth)
 
 
 def _standardised(train: Tensor, test: Tensor) -> tuple[Tensor, Tensor]:

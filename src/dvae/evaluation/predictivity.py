@@ -233,7 +233,7 @@ class _Protocol:
     def sparse_gp(self) -> Regressor:
         from dvae.regression import sparse_gp
 
-        return sparse_gp.regressor(sparse_gp.PRESETS[self.preset], self.inducing)
+        return sparse_gp.SparseGP(sparse_gp.PRESETS[self.preset], self.inducing)
 
     def baselines(self, one_hot: Tensor) -> list[Contender]:
         return [
