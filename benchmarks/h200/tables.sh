@@ -1,83 +1,110 @@
 #!/usr/bin/env bash
-# What is left of the paper's tables, six trainings at a time, and searches as in the paper on the CPU beside them:
+# What is left of the paper's tables, several trainings at a time, and searches as in the paper beside them:
 #   bash benchmarks/h200/tables.sh OUT SECONDS TOTAL
 # The first call starts everything, which stops by itself TOTAL seconds later; every call waits SECONDS and packs what is
 # there into OUT. Call again at once: a machine that is given back takes with it what was not finished. Six processes
 # that share the GPU through MPS train at 38% of the speed that each has alone (D-VAE on ENAS-6: 6,900 graphs a second of
 # 18,200), so together 2.3 times as fast as one after the other.
-#   results.tar.gz           stages of `dvae reproduce --preset paper`, without weights; logs
-#   enas6-dvae-0.safetensors the model that is searched
+#   carry/stages             stages that are there already, among them the trained model that is searched
+#   carry/models/asia_axes   a model of Asia with straight axes, searched as in the paper
+#   results.tar.gz           stages of `dvae reproduce --preset paper`, without weights; rounds of searches; logs
+#   *.safetensors            models that were trained and not measured in time
 set -uo pipefail
 out=${1:?a folder for what comes back} wait=${2:?seconds} total=${3:-1700}
 began=$(date +%s)
-export place=/tmp/tables PYTHONUNBUFFERED=1 OMP_NUM_THREADS=1 TORCHINDUCTOR_COMPILE_THREADS=2
+export place=${PLACE:-/tmp/tables} preset=${PRESET:-paper} device=${DEVICE:-cuda}
+export PYTHONUNBUFFERED=1 OMP_NUM_THREADS=1 TORCHINDUCTOR_COMPILE_THREADS=2
 export PYTHONPATH=$place/repo/src:$place/repo/carry/site DVAE_DATA=$place/repo/carry/data
 export CUDA_MPS_PIPE_DIRECTORY=/tmp/mps CUDA_MPS_LOG_DIRECTORY=/tmp/mps
 
 minutes() { # that are left
-    local left=$(($(cat $place/end) - $(date +%s)))
+    local left=$(($(cat "$place/end") - $(date +%s)))
     echo "$((left / 60)).$((left % 60 / 6))"
 }
 
 row() { # NAME MODEL SEEDS PART TARGET...: the stages of one model, in a run of its own
     local name=$1 model=$2 seeds=$3 part=$4
     shift 4
-    cd $place/repo || exit
+    cd "$place/repo" || exit
     for target in "$@"; do
-        python3 -m dvae reproduce "$target" --preset paper --device cuda --run "$place/runs/$name" --only "$model" \
-            --seeds "$seeds" --part "$part" --minutes "$(minutes)" </dev/null >>"$place/logs/$name.txt" 2>&1
+        python3 -m dvae reproduce "$target" --preset "$preset" --device "$device" --run "$place/runs/$name" \
+            --only "$model" --seeds "$seeds" --part "$part" --minutes "$(minutes)" </dev/null \
+            >>"$place/logs/$name.txt" 2>&1
     done
     touch "$place/done/$name"
 }
 
-trial() { # NUMBER: one search as in the paper, once the model of seed 0 is there
-    while [ ! -e $place/done/dvae0 ]; do sleep 2; done
-    cd $place/repo || exit
-    mkdir -p "$place/runs/trial$1"
-    cp -r $place/runs/dvae0/stages "$place/runs/trial$1/stages"
-    CUDA_VISIBLE_DEVICES='' python3 -m dvae reproduce bo-enas --preset paper --device cpu --seeds 1 --only enas6/dvae \
-        --part "$1/10" --run "$place/runs/trial$1" --minutes "$(minutes)" </dev/null >"$place/logs/trial$1.txt" 2>&1
+known() { # NAME: a run that begins with the stages that are there
+    mkdir -p "$place/runs/$1"
+    cp -r "$place/repo/carry/stages" "$place/runs/$1/stages"
+}
+
+trial() { # NUMBER DEVICE: one search as in the paper, unless another process has it
+    mkdir "$place/claims/$1" 2>/dev/null || return 0
+    known "trial$1"
+    cd "$place/repo" || exit
+    python3 benchmarks/h200/trial.py "$place/runs/trial$1" "$1" "$2" "$preset" >"$place/logs/trial$1.txt" 2>&1
     touch "$place/done/trial$1"
 }
-export -f minutes row trial
 
-if [ ! -e $place ]; then
-    mkdir -p $place/{logs,runs,done} /tmp/mps
-    cp -r "$PWD" $place/repo
-    echo $((began + total)) >$place/end
-    nvidia-cuda-mps-control -d
-    cat >$place/queue <<-'QUEUE'
-		dvae0 enas6/dvae 1 1/1 table1
+asia() { # SEED: the paper's search on Asia with straight axes
+    cd "$place/repo" || exit
+    python3 benchmarks/search.py carry/models/asia_axes --task asia-bnlearn --warm 5000 --strategies paper --each 50 \
+        --seeds 1 --first-seed "$1" --lines "$place/out/asia$1.jsonl" --json >"$place/logs/asia$1.txt" 2>&1
+}
+
+rest() { # what is quick, then searches, on the GPU
+    known dvae0
+    row dvae0 enas6/dvae 1 1/1 table2
+    row baselines baselines 1 1/1 table2
+    for number in 9 8 7 6 5 4 3 2 1 0; do trial $number "$device"; done
+}
+export -f minutes row known trial asia rest
+
+if [ ! -e "$place" ]; then
+    mkdir -p "$place"/{logs,runs,done,claims,out} /tmp/mps
+    cp -r "$PWD" "$place/repo"
+    echo $((began + total)) >"$place/end"
+    if command -v nvidia-cuda-mps-control; then nvidia-cuda-mps-control -d; fi
+    cat >"$place/queue" <<-'QUEUE'
 		dvae1 enas6/dvae 3 2/3 table1 table2
 		dvae2 enas6/dvae 3 3/3 table1 table2
-		graphrnn_asia asia-bnlearn/graphrnn 1 1/1 table1 table2
-		dagnn_asia asia-bnlearn/dagnn 1 1/1 table1 table2
-		pace_asia asia-bnlearn/pace 1 1/1 table1 table2
-		pace_enas enas6/pace 1 1/1 table1 table2
-		graphrnn_enas enas6/graphrnn 1 1/1 table1 table2
 		gcn_enas enas6/gcn-in-place 1 1/1 table1 table2
-		gcn_asia asia-bnlearn/gcn-in-place 1 1/1 table1 table2
 		smp enas6/dvae-smp 1 1/1 table3
-		fast enas6/dvae-fast 1 1/1 table3
-		sum enas6/dvae-sum 1 1/1 table1 table2
-		noise_enas enas6/dvae-original 1 1/1 table1 table2
-		noise_asia asia-bnlearn/dvae-original 1 1/1 table1 table2
-		deepgmg_enas enas6/deepgmg 1 1/1 table1 table2
 		deepgmg_asia asia-bnlearn/deepgmg 1 1/1 table1 table2
+		graphrnn_asia asia-bnlearn/graphrnn 1 1/1 table1 table2
+		deepgmg_enas enas6/deepgmg 1 1/1 table1 table2
+		dagnn_asia asia-bnlearn/dagnn 1 1/1 table1 table2
+		pace_enas enas6/pace 1 1/1 table1 table2
+		pace_asia asia-bnlearn/pace 1 1/1 table1 table2
+		graphrnn_enas enas6/graphrnn 1 1/1 table1 table2
+		fast enas6/dvae-fast 1 1/1 table3
+		gcn_asia asia-bnlearn/gcn-in-place 1 1/1 table1 table2
 		svae_enas enas6/svae 1 1/1 table2
 		svae_asia asia-bnlearn/svae 1 1/1 table2
+		noise_enas enas6/dvae-original 1 1/1 table1 table2
+		noise_asia asia-bnlearn/dvae-original 1 1/1 table1 table2
+		sum enas6/dvae-sum 1 1/1 table1 table2
 	QUEUE
-    setsid xargs -a $place/queue -P 6 -L 1 bash -c 'row "$@"' _ >$place/logs/queue.log 2>&1 &
-    seq 1 10 | setsid xargs -P 9 -L 1 bash -c 'trial "$@"' _ >$place/logs/trials.log 2>&1 &
+    setsid xargs -a "$place/queue" -P "${SLOTS:-7}" -L 1 bash -c 'row "$@"' _ >"$place/logs/queue.log" 2>&1 &
+    setsid bash -c rest >"$place/logs/rest.log" 2>&1 &
+    seq 0 9 | CUDA_VISIBLE_DEVICES='' setsid xargs -P "${TRIALS:-3}" -I N bash -c 'trial N cpu' >"$place/logs/trials.log" 2>&1 &
+    seq 0 9 | CUDA_VISIBLE_DEVICES='' setsid xargs -P "${ASIA:-4}" -L 1 bash -c 'asia "$@"' _ >"$place/logs/asia.log" 2>&1 &
 fi
 while [ $(($(date +%s) - began)) -lt "$wait" ]; do sleep 1; done
-echo "finished: $(ls $place/done | tr '\n' ' ')"
-for log in $place/logs/*.txt; do
+echo "finished: $(ls "$place/done" | tr '\n' ' ')"
+for log in "$place"/logs/*; do
     echo "$(basename "$log" .txt): $(tr '\r' '\n' <"$log" | grep -v '^ *$' | tail -n 1 | cut -c 1-150)"
 done
-rm -rf $place/stages
-mkdir -p $place/stages
-cp -r $place/runs/*/stages/. $place/stages/
-tar -C $place -czf "$out/results.tar.gz" --exclude='*.safetensors' --exclude='*.tmp*' stages logs
-cp $place/runs/dvae0/stages/train-*/model.safetensors "$out/enas6-dvae-0.safetensors" 2>/dev/null
+rm -rf "$place"/{stages,rounds}
+mkdir -p "$place"/{stages,rounds}
+cp -r "$place"/runs/*/stages/. "$place/stages/"
+for run in "$place"/runs/trial*/; do cp -r "$run/work/." "$place/rounds/" 2>/dev/null; done
+tar -C "$place" -czf "$out/results.tar.gz" --exclude='*.safetensors' --exclude='*.tmp*' stages rounds logs out
+for model in "$place"/runs/*/stages/train-*/model.safetensors; do
+    stages=$(dirname "$(dirname "$model")") name=$(basename "$(dirname "$model")")
+    [[ $stages == */trial* || $stages == */dvae0/* ]] && continue
+    compgen -G "$stages/predict-$(echo "$name" | sed 's/^train-//; s/-[0-9a-f]*$//')-converged-*/result.json" >/dev/null ||
+        [ "$(ls "$out"/*.safetensors 2>/dev/null | wc -l)" -ge 4 ] || cp "$model" "$out/$name.safetensors"
+done
 ls -l "$out"
