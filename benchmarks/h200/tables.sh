@@ -100,7 +100,7 @@ rm -rf "$place"/{stages,rounds}
 mkdir -p "$place"/{stages,rounds}
 cp -r "$place"/runs/*/stages/. "$place/stages/"
 for run in "$place"/runs/trial*/; do cp -r "$run/work/." "$place/rounds/" 2>/dev/null; done
-tar -C "$place" -czf "$out/results.tar.gz" --exclude='*.safetensors' --exclude='*.tmp*' stages rounds logs out
+tar -C "$place" -cz --exclude='*.safetensors' --exclude='*.tmp*' stages rounds logs out | split -b 15M - "$out/results.tar.gz."
 for model in "$place"/runs/*/stages/train-*/model.safetensors; do
     stages=$(dirname "$(dirname "$model")") name=$(basename "$(dirname "$model")")
     [[ $stages == */trial* || $stages == */dvae0/* ]] && continue

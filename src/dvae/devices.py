@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import torch
 
 DEVICES = ("auto", "cpu", "cuda")
+NO_MEMORY = ("not enough memory", "can't allocate memory")  # as torch has it
 
 
 def available_device(device: str) -> str:
@@ -44,3 +45,12 @@ def _all_memory() -> int | None:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
         return None
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Whether an error says that a device has no memory left."""
+    import torch
+
+    if isinstance(error, MemoryError | torch.cuda.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in NO_MEMORY)

@@ -46,6 +46,29 @@ def test_the_version_is_told(call: Call) -> None:
     assert call("--version").stdout == f"dvae {__version__}\n"
 
 
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("CPUAllocator: not enough memory: you tried to allocate 9 bytes")]
+)
+def test_memory_that_runs_out_is_one_sentence(call: Call, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("dvae.tasks.load_dataset", full)
+    result = call("data", "asia")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Error: there is not enough memory; end what else uses it")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_other_errors_of_ours_show(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("a fault of ours")
+
+    monkeypatch.setattr("dvae.tasks.load_dataset", broken)
+    with pytest.raises(RuntimeError, match="a fault of ours"):
+        call("data", "asia")
+
+
 def test_every_command_has_help(call: Call) -> None:
     for command in COMMANDS:
         result = call(command, "--help")

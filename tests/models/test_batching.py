@@ -89,6 +89,20 @@ def test_many_graphs_are_the_same_as_few(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(vae.decode(z, copies=3, seed=0)) == 150
 
 
+@pytest.mark.parametrize("name", ["dvae", "deepgmg"])
+def test_graphs_that_would_take_too_much_memory_at_once_go_in_parts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    vae = build(name, pair("dvae")[0].task, hidden=8, latent=3, seed=0).double()
+    graphs, z = model_graphs(20), latents(20, scale=3.0)
+    whole = vae.reconstruction_nll(graphs, z)
+    sizes: list[int] = []
+    decode = vae.nll
+    monkeypatch.setattr(vae, "nll", lambda z, batch: sizes.append(len(batch)) or decode(z, batch))
+    monkeypatch.setattr("dvae.models.vae.SMALL_BYTES", 3 * vae.bytes_per_graph(8, 10))
+    torch.testing.assert_close(vae.reconstruction_nll(graphs, z), whole, **CLOSE)
+    assert sum(sizes) == 20
+    assert 1 < len(sizes) <= 20
+
+
 def test_nothing_in_nothing_out() -> None:
     vae, _ = pair("dvae")
     assert vae.encode([]).mean.shape == (0, 3)

@@ -38,12 +38,17 @@ from dvae.cli import (
     train,
     worker,
 )
+from dvae.devices import lacks_memory
 from dvae.errors import DivergedError, DvaeError
 from dvae.passwords import hide_arguments
 from dvae.processes import as_ctrl_c
 
 FAILED = 1
 BAD_INPUT = 2
+NO_MEMORY = (
+    "there is not enough memory; end what else uses it (a GPU's can be left alone with --device cpu), "
+    "or take fewer or smaller graphs"
+)
 INTERRUPTED = 130  # 128 + the number of SIGINT, as shells have it
 
 
@@ -63,6 +68,10 @@ class Program(TyperGroup):
             if error.strerror is None:
                 raise
             raise _ended(f"{error.filename or 'the output'}: {error.strerror}") from None
+        except (MemoryError, RuntimeError) as error:
+            if not lacks_memory(error):
+                raise
+            raise _ended(NO_MEMORY) from None
         except KeyboardInterrupt:
             raise _ended("interrupted", INTERRUPTED) from None
 

@@ -28,6 +28,8 @@ NO_CONDITIONS = "this model was trained without conditions; train one with: dvae
 ATTEMPTS = 20  # at a graph that obeys the rules, after the first
 ENCODE_AT_ONCE = {"cpu": 1024, "cuda": 16384}
 ENCODE_BYTES = 1 << 30  # of graphs that are encoded at once, where they are large
+SMALL_BYTES = 8 << 30  # of others, on a CPU
+GPU_SHARE = 4  # a quarter of a GPU's memory
 LARGE = 64  # nodes
 UNKNOWN = 128  # numbers for each node and hidden unit of a part that does not say
 
@@ -407,11 +409,18 @@ class VAE(nn.Module):
     def _parts(self, dags: Sequence[Dag] | DagBatch) -> Iterator[DagBatch]:
         batch = self.prepare(dags if isinstance(dags, DagBatch) else self.task.batch(dags))
         size = ENCODE_AT_ONCE.get(self.device.type, 1024)
-        if batch.max_nodes > LARGE and len(batch):
+        if len(batch):
             edges = int(batch.adjacency.flatten(1).sum(1).max())
-            size = max(1, min(size, ENCODE_BYTES // self.bytes_per_graph(batch.max_nodes, edges)))
+            room = ENCODE_BYTES if batch.max_nodes > LARGE else self._room()
+            size = max(1, min(size, room // self.bytes_per_graph(batch.max_nodes, edges)))
         for part in batch.split(size):
             yield part.to(self.device)
+
+    def _room(self) -> int:
+        """Bytes that small graphs may take; the same every time on one device, whatever else runs there."""
+        if self.device.type != "cuda":
+            return SMALL_BYTES
+        return torch.cuda.get_device_properties(self.device).total_memory // GPU_SHARE
 
 
 def _generator(seed: int | None, device: torch.device | str = "cpu") -> torch.Generator:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from dvae.dag import DagBatch
-from dvae.devices import free_memory
+from dvae.devices import free_memory, lacks_memory
 from dvae.errors import MemoryLimitError
 from dvae.models.vae import VAE
 
@@ -90,7 +90,7 @@ def explained(vae: VAE, data: DagBatch, batch_size: int, budget: Budget) -> Iter
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        if isinstance(error, MemoryLimitError) or not _is_lack_of_memory(error):
+        if isinstance(error, MemoryLimitError) or not lacks_memory(error):
             raise
         nodes = int(data.num_nodes.max())
         one = vae.bytes_per_graph(nodes, most_edges(data))
@@ -101,12 +101,6 @@ def explained(vae: VAE, data: DagBatch, batch_size: int, budget: Budget) -> Iter
             f"which takes about {_text(step)}: set memory={lower:.2g} (gigabytes) to have batches split, or take a "
             f"smaller batch_size, hidden or graphs"
         ) from None
-
-
-def _is_lack_of_memory(error: Exception) -> bool:
-    if isinstance(error, MemoryError | torch.cuda.OutOfMemoryError):
-        return True
-    return "not enough memory" in str(error) or "can't allocate memory" in str(error)
 
 
 def _text(count: float) -> str:

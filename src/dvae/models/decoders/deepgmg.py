@@ -30,6 +30,7 @@ from dvae.models.settings import RoundsSettings
 from dvae.models.simultaneous import DEFAULT_ROUNDS
 
 STATIC_NODES = 16  # with room for all edges there are about max_nodes^2 propagations; real graphs need far fewer
+STATE_NUMBERS = 24  # kept of each hidden unit of a state, its share of two rounds and of a readout
 
 
 class DeepGmgDecoder(nn.Module):
@@ -74,6 +75,11 @@ class DeepGmgDecoder(nn.Module):
             rounds=settings.rounds or DEFAULT_ROUNDS,
             end_edges=plan.hints.end_edges,
         )
+
+    def numbers_per_graph(self, nodes: int, edges: int) -> int:
+        """Of the states at all decisions: an edge is decided on from those of all nodes before it."""
+        asked = nodes * nodes // 2 if self._is_static(self.select_node.bias.device) else nodes + edges
+        return self.width * STATE_NUMBERS * nodes * (nodes + asked)
 
     def nll(self, latents: Tensor, batch: DagBatch) -> Tensor:
         """Every node's type and all edges are scored, the end node's too.
