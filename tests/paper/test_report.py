@@ -7,6 +7,7 @@ import re
 import shutil
 import tarfile
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,16 @@ def test_a_model_without_a_result_is_shown_as_not_run(tiny_run: Path, tiny: Pres
     assert table is not None
     assert [row[-1] for row in table.rows] == ["1", "", NOT_RUN, ""]
     assert table1(Results(StageStore(tmp_path), tiny), "bn") is None
+
+
+def test_a_variant_that_no_paper_asks_for_waits_for_its_row_in_silence(tiny_run: Path, tiny: Preset) -> None:
+    variant = replace(tiny.enas.recipe("dvae"), name="dvae-original")
+    more = replace(tiny, enas=replace(tiny.enas, recipes=(*tiny.enas.recipes, variant)))
+    results = Results(StageStore(tiny_run), more)
+    for table in (table1(results, "enas"), table2(results, "enas")):
+        assert table is not None
+        assert "D-VAE" in {row[0] for row in table.rows}
+        assert variant.title not in {row[0] for row in table.rows}
 
 
 def test_a_share_shows_its_interval_or_the_spread_of_its_seeds() -> None:

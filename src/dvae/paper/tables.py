@@ -10,7 +10,7 @@ from dvae.paper.measurements import FIT_TITLES, Baselines, Smooth
 from dvae.paper.plan import ABLATIONS, RANDOM_MODEL
 from dvae.paper.results import SPACE_TITLES, SPACES, Results, Space
 from dvae.paper.searches import STRATEGY_TITLES
-from dvae.paper.training import TITLES, ModelRecipe
+from dvae.paper.training import TITLES, VARIANTS, ModelRecipe
 from dvae.reports.document import Table
 from dvae.reports.numbers import MISSING, Spread, estimate_words, number_words, share_words, time_words
 
@@ -43,6 +43,8 @@ def _generative_rows(
     if not any(every.values()):
         return [], []
     for recipe, found in every.items():
+        if not found and recipe.name in VARIANTS:
+            continue
         priors = [one.prior for one in found]
         rows.append(
             (
@@ -83,6 +85,8 @@ def table2(results: Results, space: Space) -> Table | None:
     if not rows and not any(every.values()):
         return None
     for recipe in results.recipes(space):
+        if recipe.name in VARIANTS and not any(every[recipe, fit] for fit in preset.fits):
+            continue
         for fit in preset.fits:
             found = every[recipe, fit]
             numbers = _row_numbers(_latent_rows(found))
