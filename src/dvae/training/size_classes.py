@@ -66,3 +66,6 @@ class ClassedEpoch:
     def sums(self) -> Sums:
         nll, kl, heads = (sum(values) for values in zip(*(epoch.sums() for epoch in self.epochs), strict=True))
         return nll, kl, heads
+
+    def lost(self) -> float:
+        return sum(epoch.lost() for epoch in self.epochs)

@@ -30,7 +30,11 @@ class Epoch(Protocol):
     def begin(self, order: Tensor, first_step: int = 0) -> None: ...
     def step(self, number: int) -> None: ...
     def sums(self) -> Sums:
-        """Sums of the losses over the graphs since `begin`."""
+        """Sums of the losses over the graphs since `begin`, without those of lost steps."""
+        ...
+
+    def lost(self) -> float:
+        """How many steps since `begin` moved nothing, their gradient not being finite."""
         ...
 
 
@@ -56,10 +60,21 @@ class Changes:
             return known
         return known.where(unchanged(before, after)[:, None], torch.nan)
 
-    def gradients(self, vae: VAE, count: int) -> None:
-        """Shortens the gradient of a loss summed over `count` graphs."""
-        if self.clip is not None:
-            torch.nn.utils.clip_grad_norm_(vae.parameters(), self.clip * count)
+    def move(self, vae: VAE, optimizer: torch.optim.Optimizer, count: int, sums: Tensor, totals: Tensor) -> None:
+        """Takes the step along the gradient of a loss summed over `count` graphs, and adds its sums to the totals.
+
+        Where gradients are shortened, one that is not finite moves nothing: the step is lost, and counted last in
+        `totals`.
+        """
+        if self.clip is None:
+            totals[:3] += sums
+        else:
+            norm = torch.nn.utils.clip_grad_norm_(vae.parameters(), self.clip * count)
+            lost = ~(norm.isfinite() & sums.isfinite().all())
+            totals += torch.cat([torch.where(lost, 0.0, sums), lost[None].to(sums)])
+            # What fused optimizers look at where gradients are scaled: with 1 there they do nothing.
+            optimizer.found_inf = lost.to(torch.float32)  # type: ignore[attr-defined]
+        optimizer.step()
 
 
 NO_CHANGES = Changes()
@@ -93,7 +108,7 @@ class PlainEpoch:
         self.data, self.batch_size, self.generator, self.dtype = data, batch_size, generator, dtype
         self.changes, self.rank, self.world, self.targets = changes, rank, world, targets
         self.order = torch.empty(0)
-        self.totals = torch.zeros(3, dtype=torch.float64, device=vae.device)
+        self.totals = torch.zeros(4, dtype=torch.float64, device=vae.device)
 
     def begin(self, order: Tensor, first_step: int = 0) -> None:
         self.order = order
@@ -118,26 +133,30 @@ class PlainEpoch:
         self.optimizer.zero_grad()
         splits = None if self.budget is None else self.budget.parts(self.vae, part)
         parts: Sequence[Tensor | slice] = splits or [slice(None)]
+        sums = torch.zeros_like(self.totals[:3])
         for some in parts:
             known = None if targets is None else targets[some]
-            self._add_gradients(part.select(some), noise[some], known, weight[some])
-        self.changes.gradients(self.vae, len(index) * self.world)
-        self.optimizer.step()
+            sums += self._with_gradients(part.select(some), noise[some], known, weight[some])
+        self.changes.move(self.vae, self.optimizer, len(index) * self.world, sums, self.totals)
 
-    def _add_gradients(self, part: DagBatch, noise: Tensor, targets: Tensor | None, weight: Tensor) -> None:
+    def _with_gradients(self, part: DagBatch, noise: Tensor, targets: Tensor | None, weight: Tensor) -> Tensor:
+        """The sums of the losses, whose gradients are added to those there are."""
         with products_in(self.dtype):
             loss, sums = self.forward(part, noise, targets).total(weight, self.vae.config.kl_weight)
             # Gradients are averaged over processes, where the paper's loss is a sum over the batch.
             self.backward(loss * self.world)
-        self.totals += sums
+        return sums
 
     def sums(self) -> Sums:
         totals = self.totals
         if self.world > 1:
             totals = totals.clone()
             torch.distributed.all_reduce(totals)
-        nll, kl, heads = totals.tolist()
+        nll, kl, heads, _ = totals.tolist()
         return nll, kl, heads
+
+    def lost(self) -> float:
+        return float(self.totals[3])
 
 
 class StaticEpoch:
@@ -170,7 +189,7 @@ class StaticEpoch:
         self.index = torch.zeros(steps, batch_size, dtype=torch.int64, device=device)
         self.weight = torch.zeros(steps, batch_size, device=device)
         self.number = torch.zeros(1, dtype=torch.int64, device=device)
-        self.totals = torch.zeros(3, dtype=torch.float64, device=device)
+        self.totals = torch.zeros(4, dtype=torch.float64, device=device)
         self.weight.flatten()[: len(data)] = 1
 
     def begin(self, order: Tensor, first_step: int = 0) -> None:
@@ -190,20 +209,23 @@ class StaticEpoch:
         shape = (len(index), self.vae.config.latent)
         noise = torch.randn(shape, generator=self.generator, device=self.vae.device) * self.vae.config.noise_scale
         self.optimizer.zero_grad()
+        of_step = torch.zeros_like(self.totals[:3])
         with products_in(self.dtype), room_for_edges(self.room):
             for start in range(0, len(index), self.at_once):
                 some = slice(start, start + self.at_once)
                 losses = self.vae(part.select(some), noise[some], None if targets is None else targets[some])
                 loss, sums = losses.total(weight[some], self.vae.config.kl_weight)
                 loss.backward()
-                self.totals += sums
-        self.changes.gradients(self.vae, len(index))
-        self.optimizer.step()
+                of_step += sums
+        self.changes.move(self.vae, self.optimizer, len(index), of_step, self.totals)
         self.number += 1
 
     def sums(self) -> Sums:
-        nll, kl, heads = self.totals.tolist()
+        nll, kl, heads, _ = self.totals.tolist()
         return nll, kl, heads
+
+    def lost(self) -> float:
+        return float(self.totals[3])
 
 
 class CapturedEpoch(StaticEpoch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import math
 from collections.abc import Mapping
 from dataclasses import fields
@@ -25,6 +26,9 @@ from dvae.training.steps import CapturedEpoch, Changes, Epoch, PlainEpoch, Sums
 from dvae.training.tracking import Trackers
 from dvae.training.validation import COLUMN, ValidationLosses, save_best, validation_losses
 
+log = logging.getLogger(__name__)
+
+MOST_LOST = 0.01  # share of the steps of an epoch
 LATER_SETTINGS = ("schedule", "warmup", "clip", "mutations")  # part of a checkpoint's settings where they are set
 CALIBRATION_GRAPHS = 1_024  # of the training graphs, chosen once, whose latents give a checkpoint's statistics
 
@@ -139,7 +143,16 @@ class VaeJob(Job):
 
     def end_epoch(self, place: Place) -> Row:
         (nll, kl, heads), count = self._sums(), len(self.data)
+        lost = 0.0 if self.epoch_steps is None else self.epoch_steps.lost()
         self.carried, self.epoch_steps = (0.0, 0.0, 0.0), None
+        if lost:
+            log.warning(
+                "epoch %d: %d of %d steps were left out, since their gradient was not finite",
+                place.epoch + 1, lost, self.steps,
+            )  # fmt: skip
+            count = max(1, count - int(lost) * self.batch_size)
+        if lost > self.steps * MOST_LOST:
+            nll = math.inf  # training has diverged
         loss = (nll + self.vae.config.kl_weight * kl + heads) / count
         row = {
             "epoch": place.epoch + 1, "loss": loss, "nll": nll / count, "kl": kl / count,
