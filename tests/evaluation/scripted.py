@@ -36,7 +36,7 @@ class ScriptedVae(nn.Module):
         return Posterior(mean, torch.full_like(mean, self.deviation).log() * 2)
 
     def decode_batch(
-        self, latents: Tensor, *, greedy: bool = False, copies: int = 1, seed: int | None = None
+        self, latents: Tensor, *, greedy: bool = False, copies: int = 1, seed: int | None = None, valid: bool = False
     ) -> DagBatch:
         assert not self.dropout.training
         assert seed is not None

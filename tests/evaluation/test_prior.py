@@ -7,7 +7,7 @@ from dvae.dag import Dag
 from dvae.errors import ConfigError
 from dvae.evaluation import common, prior_samples, wilson
 from dvae.models import build
-from dvae.tasks import BayesNetTask, EnasTask
+from dvae.tasks import BayesNetTask, EnasTask, get
 from evaluation.scripted import Script, ScriptedVae
 
 TASK = BayesNetTask("abc", ("A", "B", "C"))
@@ -105,3 +105,14 @@ def test_what_cannot_be_measured_is_refused() -> None:
         prior_samples(vae, [CHAIN])
     with pytest.raises(ConfigError, match="latents"):
         prior_samples(vae, [CHAIN], latents=0)
+
+
+def test_samples_within_the_rules_are_all_valid() -> None:
+    task = get("asia")
+    vae = build("dvae", task, hidden=8, latent=3, seed=0)
+    train = task.sample(20, seed=0)
+    free, ruled = (prior_samples(vae, train, latents=10, decodings=4, rules=rules) for rules in (False, True))
+    assert free.validity.value < 0.5
+    assert ruled.validity.value == 1.0
+    assert (free.rules, ruled.rules) == (False, True)
+    assert ruled.to_mapping()["rules"] is True

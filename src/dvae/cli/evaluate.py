@@ -47,7 +47,7 @@ def evaluate(
     surrogate_epochs: Annotated[int, typer.Option(min=1, metavar="N", help="Of the surrogate, at most.")] = 500,
     surrogate_patience: Annotated[int, typer.Option(min=1, metavar="N", help="Epochs without a gain.")] = 100,
     valid: Annotated[
-        bool, typer.Option("--valid", help="With --surrogate: generate DAGs that obey the task's rules.")
+        bool, typer.Option("--valid", help="Decode within the task's rules what is drawn from the prior or generated.")
     ] = False,
     change: Annotated[
         float | None,
@@ -94,8 +94,8 @@ def evaluate(
     measured = opened.evaluate(
         test=None if test is None else [item.dag for item in read_dags(opened.task, test)],
         test_limit=test_limit, encodings=encodings, decodings=decodings, prior_latents=prior_latents,
-        prior_decodings=prior_decodings, seconds=None if minutes is None else 60 * minutes, best=best, seed=seed,
-        device=device, progress=True,
+        prior_decodings=prior_decodings, rules=valid, seconds=None if minutes is None else 60 * minutes, best=best,
+        seed=seed, device=device, progress=True,
     )  # fmt: skip
     if json:
         output.print_json(measured.to_mapping())

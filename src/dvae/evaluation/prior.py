@@ -41,11 +41,12 @@ class PriorSamples:
     distinct: int  # of the valid ones
     novel: int  # of the valid ones, repeats counted
     statistics: Statistics  # the model's own mean and deviation of the training latents, or computed here
+    rules: bool = False  # whether decisions kept to the task's rules; not in older files
 
     def to_mapping(self) -> dict[str, object]:
         """Plain values for JSON."""
         shares = {"validity": self.validity, "uniqueness": self.uniqueness, "novelty": self.novelty}
-        counts = ("latents", "decodings", "valid", "distinct", "novel", "statistics")
+        counts = ("latents", "decodings", "valid", "distinct", "novel", "statistics", "rules")
         return {
             **{name: None if share is None else share.to_mapping() for name, share in shares.items()},
             **{name: getattr(self, name) for name in counts},
@@ -81,11 +82,12 @@ def prior_samples(
     latents: int = PRIOR_LATENTS,
     decodings: int = PRIOR_DECODINGS,
     seed: int = 0,
+    rules: bool = False,
     recompute: bool = False,
     seconds: float | None = None,
     progress: bool | None = None,
 ) -> PriorSamples:
-    """Decodes z * std(Z_train) + mean(Z_train), `decodings` times each, without the help of decoding rules.
+    """Decodes z * std(Z_train) + mean(Z_train), `decodings` times each; with `rules`, within the task's rules.
 
     Z_train are the posterior means of the training set. The model's stored statistics are used where it has
     them, unless `recompute`; where it has none they are computed from `train`, and the model stays as it is.
@@ -102,7 +104,7 @@ def prior_samples(
         points = noise.to(vae.device) * deviation + mean  # latents latent
         for chosen in blocks(latents, block_size(vae, decodings), seconds, MIN_LATENTS):
             part = points[chosen]
-            decoded = vae.decode_batch(part, copies=decodings, seed=next_seed(generator))
+            decoded = vae.decode_batch(part, copies=decodings, seed=next_seed(generator), valid=rules)
             valid = vae.task.valid(decoded)
             keys = vae.task.keys(decoded.select(valid.nonzero().squeeze(1)))
             novel = torch.zeros(len(decoded), dtype=torch.bool)
@@ -111,10 +113,12 @@ def prior_samples(
             per_latent = torch.stack([valid.cpu().view(-1, decodings).sum(1), novel.view(-1, decodings).sum(1)], 1)
             counts += [(valid_count, novel_count) for valid_count, novel_count in per_latent.tolist()]
             bar.update(len(part))
-    return _summary(counts, len(seen), decodings, space.statistics)
+    return _summary(counts, len(seen), decodings, space.statistics, rules)
 
 
-def _summary(counts: Sequence[tuple[int, int]], distinct: int, decodings: int, statistics: Statistics) -> PriorSamples:
+def _summary(
+    counts: Sequence[tuple[int, int]], distinct: int, decodings: int, statistics: Statistics, rules: bool
+) -> PriorSamples:
     """The shares, from the valid and the novel graphs of each latent."""
     valid = sum(valid_count for valid_count, _ in counts)
     uniqueness = novelty = None
@@ -135,6 +139,7 @@ def _summary(counts: Sequence[tuple[int, int]], distinct: int, decodings: int, s
         distinct=distinct,
         novel=sum(novel_count for _, novel_count in counts),
         statistics=statistics,
+        rules=rules,
     )
 
 

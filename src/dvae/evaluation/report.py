@@ -74,7 +74,8 @@ class Evaluation:
             f"{MATCHING if self.greedy.closeness else ''}"
             f"{COLUMNS if self.greedy.columns else ''}"
             f"Prior: {prior.latents:,} latents z * std + mean of the training set's posterior means "
-            f"({prior.statistics}), {prior.decodings} sampled decodings of each, no decoding rules; "
+            f"({prior.statistics}), {prior.decodings} sampled decodings of each, "
+            f"{'within the rules of the task' if prior.rules else 'no decoding rules'}; "
             f"uniqueness and novelty over the valid ones. {self._decoded_once()}"
             f"Intervals are 95%, over graphs or latents, not decodings."
         )
@@ -172,6 +173,7 @@ def evaluate(
     decodings: int = DECODINGS,
     prior_latents: int = PRIOR_LATENTS,
     prior_decodings: int = PRIOR_DECODINGS,
+    rules: bool = False,
     seconds: float | None = None,
     recompute: bool = False,
     seed: int = 0,
@@ -182,7 +184,8 @@ def evaluate(
     `test_limit` graphs of the test set are drawn with `seed`. Without one, all are measured on CUDA, and at most
     `CPU_TEST_LIMIT` elsewhere. `seconds` is a time budget: every part measures as many graphs or latents, in random
     order, as fit in its share of the time, but at least `MIN_GRAPHS` and `MIN_LATENTS`; encoding the training set,
-    where the model does not know its statistics, is not limited. `recompute` is that of `prior_samples`.
+    where the model does not know its statistics, is not limited. `rules` and `recompute` are those of
+    `prior_samples`.
     """
     started = time.monotonic()
     check(seconds is None or seconds > 0, f"seconds must be above 0, not {seconds}")
@@ -199,11 +202,11 @@ def evaluate(
     mean = measure(mode="mean", seconds=clock.seconds_for("mean"))
     space = TrainingSpace.of(vae, train, recompute=recompute)
     prior = prior_samples(
-        vae, space, latents=prior_latents, decodings=prior_decodings, seed=seed,
+        vae, space, latents=prior_latents, decodings=prior_decodings, seed=seed, rules=rules,
         seconds=clock.seconds_for("prior"), progress=progress,
     )  # fmt: skip
     once = prior_samples(
-        vae, space, latents=prior_latents * prior_decodings, decodings=1, seed=seed,
+        vae, space, latents=prior_latents * prior_decodings, decodings=1, seed=seed, rules=rules,
         seconds=clock.seconds_for("once"), progress=progress,
     )  # fmt: skip
     return Evaluation(
