@@ -18,8 +18,10 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from dvae.dag import load_jsonl, write_jsonl
+from dvae.cli import output
+from dvae.dag import Dag, load_jsonl, write_jsonl
 from dvae.studies import Study, storage_of, study_names
+from dvae.tasks import GenericTask
 
 from .conftest import TINY, Call, Refused, hear_ctrl_c
 
@@ -251,6 +253,14 @@ def test_the_commands_printed_can_be_typed(call: Call, own: Path) -> None:
 
     (study,) = open_studies(address)
     assert len(study.trials) == 6
+
+
+def test_a_dag_that_would_fill_the_screen_is_its_size_in_a_table() -> None:
+    task = GenericTask("some", ("<start>", "<end>", "a", "b"), 80, virtual_start=True, virtual_end=True)
+    small = Dag(("a", "b"), ((0, 1),))
+    assert output.dag_cell(small, task) == task.format(small)
+    large = Dag(("a",) * 70, tuple((node, node + 1) for node in range(69)))
+    assert output.dag_cell(large, task) == "70 nodes, 69 edges"
 
 
 def test_help_shows_defaults(call: Call) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MAX_DRAWN = 64  # more than these no one can see in one picture
 MAX_EXPLAINED = 1000  # invalid DAGs are asked for the rule they break
 MAX_REASONS = 3  # told to a person
+LONGEST_DAG = 400  # characters of a DAG in a table
 PROGRAM = "dvae"
 COMMANDS = (
     *(
@@ -102,6 +103,12 @@ def print_table(
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     Console().print(table)
+
+
+def dag_cell(dag: Dag, task: Task) -> str:
+    """A DAG in a table: as the task writes it, or its size where that would fill the screen."""
+    text = task.format(dag)
+    return text if len(text) <= LONGEST_DAG else f"{len(dag)} nodes, {len(dag.edges)} edges"
 
 
 def _print_plain(rows: Sequence[Sequence[str]], title: str | None) -> None:

@@ -113,7 +113,7 @@ def answer(study: Study, task: Task, out: Path | None, draw: Path | None, json: 
         return
     names = front.objectives.needed
     rows = [
-        (str(trial.number), *(f"{values_of(trial)[name]:.6g}" for name in names), task.format(trial.dag))
+        (str(trial.number), *(f"{values_of(trial)[name]:.6g}" for name in names), output.dag_cell(trial.dag, task))
         for trial in front.trials[:SHOWN]
     ]
     if rows:

@@ -304,9 +304,9 @@ def _answer(study: Study, task: Task, out: Path | None, draw: Path | None, json:
         }
         output.print_json(answer)
         return
-    rows = [(str(trial.number), _number(trial.score), task.format(trial.dag)) for trial in scored[:SHOWN]]
+    rows = [(str(trial.number), _number(trial.score), output.dag_cell(trial.dag, task)) for trial in scored[:SHOWN]]
     if rows and known is not None:
-        rows.append(("known before", _number(known.score), task.format(known.dag)))
+        rows.append(("known before", _number(known.score), output.dag_cell(known.dag, task)))
     if rows:
         output.print_table(rows, title=f"the best of {len(trials)} candidates", header=("trial", "score", "DAG"))
     output.note(", ".join(f"{count} {state}" for state, count in counts.items() if count))
