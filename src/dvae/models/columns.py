@@ -49,7 +49,7 @@ class ColumnPart(nn.Module):
         width = min(hidden, MAX_WIDTH)
         self.own_latents = task.max_nodes * place_latents
         common = latent - self.own_latents
-        reads = max(8, min(width, MAX_READ // (2 * task.max_nodes)))
+        reads = width if place_latents else max(8, min(width, MAX_READ // (2 * task.max_nodes)))
         self.reader = ColumnReader(task, reads, hidden, place_latents)
         self.writer = ColumnWriter(task, width, common, place_latents)
         self.mean = plain_linear(hidden, common)
@@ -102,6 +102,9 @@ class ColumnReader(nn.Module):
     """A vector for the columns of a graph: those of all nodes side by side, in the order of the nodes.
 
     A node's vector holds its type, its columns and those of its edges, as they are and after a round of messages.
+    Where places have latents of their own, these say what the nodes there have, and the graph's vector is read from the
+    mean of all nodes: weights of a place that few graphs reach are learned from few, and what such graphs then are is
+    far from all others.
     """
 
     def __init__(self, task: Task, width: int, hidden: int, place_latents: int) -> None:
@@ -112,7 +115,7 @@ class ColumnReader(nn.Module):
         self.incoming = plain_linear(width, width)
         self.outgoing = plain_linear(width, width)
         self.mix = Neighbours(width)
-        self.readout = plain_linear(task.max_nodes * 2 * width, hidden)
+        self.readout = plain_linear(2 * width if place_latents else task.max_nodes * 2 * width, hidden)
         self.own = plain_linear(2 * width, 2 * place_latents) if place_latents else None
 
     def forward(self, batch: DagBatch) -> Tensor:
@@ -131,9 +134,12 @@ class ColumnReader(nn.Module):
             own = own + self.incoming(into @ wires) + self.outgoing(out @ wires)
         mask = batch.node_mask()[..., None]
         both = torch.cat([own, self.mix(own, batch.adjacency)], -1) * mask
+        if self.own is not None:
+            mean = both.sum(1) / batch.num_nodes[:, None]
+            return torch.cat([self.readout(mean), moments(self.own, both, mask, self.max_nodes)], 1)
         room = self.max_nodes - both.shape[1]
         vector: Tensor = self.readout(functional.pad(both, (0, 0, 0, room)).flatten(1))
-        return vector if self.own is None else torch.cat([vector, moments(self.own, both, mask, self.max_nodes)], 1)
+        return vector
 
 
 class ColumnWriter(nn.Module):
