@@ -8,7 +8,7 @@ out=${1:?a folder for what comes back}
 export PYTHONPATH=$PWD/src:$PWD/carry/site PYTHONUNBUFFERED=1 OMP_NUM_THREADS=4
 work=/tmp/large
 timeout 120 python3 benchmarks/scaling.py --device cuda --hidden 256 --batch 32 --seconds 0.4 --limit 5 \
-    --nodes 8,32,64,128,256,512,1024 --out "$out" >"$out/scaling.txt" 2>&1
+    --nodes 512,1024,8,32,64,128,256 --out "$out" >"$out/scaling.txt" 2>&1
 
 judged() { # NAME OPTIONS...: one model on HLS, in folders of its own
     mkdir -p "$out/$1" $work/"$1"

@@ -4,7 +4,8 @@
 # The first call starts everything, which stops by itself TOTAL seconds later; every call waits SECONDS and packs what is
 # there into OUT. Call again at once: a machine that is given back takes with it what was not finished. Six processes
 # that share the GPU through MPS train at 38% of the speed that each has alone (D-VAE on ENAS-6: 6,900 graphs a second of
-# 18,200), so together 2.3 times as fast as one after the other.
+# 18,200), so together 2.3 times as fast as one after the other; seven, with DeepGMG among them and two trainings on large
+# graphs or searches beside, only 1.6 times.
 #   carry/stages             stages that are there already, among them the trained model that is searched
 #   carry/models/asia_axes   a model of Asia with straight axes, searched as in the paper
 #   results.tar.gz           stages of `dvae reproduce --preset paper`, without weights; rounds of searches; logs
@@ -53,13 +54,11 @@ asia() { # SEED: the paper's search on Asia with straight axes
         --seeds 1 --first-seed "$1" --lines "$place/out/asia$1.jsonl" --json >"$place/logs/asia$1.txt" 2>&1
 }
 
-rest() { # what is quick, then searches, on the GPU
-    known dvae0
-    row dvae0 enas6/dvae 1 1/1 table2
-    row baselines baselines 1 1/1 table2
-    for number in 9 8 7 6 5 4 3 2 1 0; do trial $number "$device"; done
+searches() { # on the GPU, one after the other
+    for number in $LEFT; do trial "$number" "$device"; done
 }
-export -f minutes row known trial asia rest
+export -f minutes row known trial asia searches
+export LEFT="6 5 4 3" # of the ten
 
 if [ ! -e "$place" ]; then
     mkdir -p "$place"/{logs,runs,done,claims,out} /tmp/mps
@@ -67,29 +66,24 @@ if [ ! -e "$place" ]; then
     echo $((began + total)) >"$place/end"
     if command -v nvidia-cuda-mps-control; then nvidia-cuda-mps-control -d; fi
     cat >"$place/queue" <<-'QUEUE'
-		dvae1 enas6/dvae 3 2/3 table1 table2
-		dvae2 enas6/dvae 3 3/3 table1 table2
-		gcn_enas enas6/gcn-in-place 1 1/1 table1 table2
-		smp enas6/dvae-smp 1 1/1 table3
-		deepgmg_asia asia-bnlearn/deepgmg 1 1/1 table1 table2
-		graphrnn_asia asia-bnlearn/graphrnn 1 1/1 table1 table2
-		deepgmg_enas enas6/deepgmg 1 1/1 table1 table2
-		dagnn_asia asia-bnlearn/dagnn 1 1/1 table1 table2
-		pace_enas enas6/pace 1 1/1 table1 table2
-		pace_asia asia-bnlearn/pace 1 1/1 table1 table2
-		graphrnn_enas enas6/graphrnn 1 1/1 table1 table2
 		fast enas6/dvae-fast 1 1/1 table3
+		gcn_enas enas6/gcn-in-place 1 1/1 table1 table2
+		graphrnn_enas enas6/graphrnn 1 1/1 table1 table2
+		pace_asia asia-bnlearn/pace 1 1/1 table1 table2
+		pace_enas enas6/pace 1 1/1 table1 table2
 		gcn_asia asia-bnlearn/gcn-in-place 1 1/1 table1 table2
 		svae_enas enas6/svae 1 1/1 table2
 		svae_asia asia-bnlearn/svae 1 1/1 table2
+		deepgmg_enas enas6/deepgmg 1 1/1 table1
+		deepgmg_asia asia-bnlearn/deepgmg 1 1/1 table1
 		noise_enas enas6/dvae-original 1 1/1 table1 table2
 		noise_asia asia-bnlearn/dvae-original 1 1/1 table1 table2
 		sum enas6/dvae-sum 1 1/1 table1 table2
 	QUEUE
-    setsid xargs -a "$place/queue" -P "${SLOTS:-7}" -L 1 bash -c 'row "$@"' _ >"$place/logs/queue.log" 2>&1 &
-    setsid bash -c rest >"$place/logs/rest.log" 2>&1 &
-    seq 0 9 | CUDA_VISIBLE_DEVICES='' setsid xargs -P "${TRIALS:-3}" -I N bash -c 'trial N cpu' >"$place/logs/trials.log" 2>&1 &
-    seq 0 9 | CUDA_VISIBLE_DEVICES='' setsid xargs -P "${ASIA:-4}" -L 1 bash -c 'asia "$@"' _ >"$place/logs/asia.log" 2>&1 &
+    setsid xargs -a "$place/queue" -P "${SLOTS:-6}" -L 1 bash -c 'row "$@"' _ >"$place/logs/queue.log" 2>&1 &
+    setsid bash -c searches >"$place/logs/searches.log" 2>&1 &
+    echo "$LEFT" | tr ' ' '\n' | tac | CUDA_VISIBLE_DEVICES='' setsid xargs -P "${TRIALS:-3}" -I N bash -c 'trial N cpu' >"$place/logs/trials.log" 2>&1 &
+    seq 8 9 | CUDA_VISIBLE_DEVICES='' setsid xargs -P "${ASIA:-4}" -L 1 bash -c 'asia "$@"' _ >"$place/logs/asia.log" 2>&1 &
 fi
 while [ $(($(date +%s) - began)) -lt "$wait" ]; do sleep 1; done
 echo "finished: $(ls "$place/done" | tr '\n' ' ')"
@@ -99,11 +93,14 @@ done
 rm -rf "$place"/{stages,rounds}
 mkdir -p "$place"/{stages,rounds}
 cp -r "$place"/runs/*/stages/. "$place/stages/"
-for run in "$place"/runs/trial*/; do cp -r "$run/work/." "$place/rounds/" 2>/dev/null; done
+for rounds in "$place"/runs/trial*/work/*/rounds.json; do
+    [ -e "$rounds" ] && mkdir -p "$place/rounds/$(basename "$(dirname "$rounds")")" &&
+        cp "$rounds" "$place/rounds/$(basename "$(dirname "$rounds")")/"
+done
 tar -C "$place" -cz --exclude='*.safetensors' --exclude='*.tmp*' stages rounds logs out | split -b 15M - "$out/results.tar.gz."
 for model in "$place"/runs/*/stages/train-*/model.safetensors; do
     stages=$(dirname "$(dirname "$model")") name=$(basename "$(dirname "$model")")
-    [[ $stages == */trial* || $stages == */dvae0/* ]] && continue
+    [[ $stages == */trial* ]] && continue
     compgen -G "$stages/predict-$(echo "$name" | sed 's/^train-//; s/-[0-9a-f]*$//')-converged-*/result.json" >/dev/null ||
         [ "$(ls "$out"/*.safetensors 2>/dev/null | wc -l)" -ge 4 ] || cp "$model" "$out/$name.safetensors"
 done
