@@ -99,7 +99,8 @@ def _state(
     layers_left = min(max(layers - layer[node], 0), nodes_left)
     place = min(node + 1, decoder.max_nodes - 1)
     common, own = z.split([len(z) - decoder.own_latents, decoder.own_latents])
-    read = decoder.read(common @ decoder.read_maps[place] + decoder.read_places[place])
+    of_place = decoder.read_maps[place if decoder.read_own is None else 0]
+    read = decoder.read(common @ of_place + decoder.read_places[place])
     if decoder.read_own is not None:
         read = read + decoder.read_own(own.view(decoder.max_nodes, -1)[place])
     shares = [nodes_left / decoder.max_nodes, layers_left / decoder.max_nodes, layers_left / max(nodes_left, 1)]

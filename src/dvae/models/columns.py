@@ -153,7 +153,8 @@ class ColumnWriter(nn.Module):
         self.places = nn.Parameter(torch.randn(task.max_nodes, width) / math.sqrt(width))
         self.rounds = nn.ModuleList(Neighbours(width) for _ in range(ROUNDS))
         # A node reads z by maps of its place and of its type: what z says of it is linear in z.
-        self.place_maps = nn.Parameter(uniform(task.max_nodes, latent, width, bound=bound))
+        maps = 1 if place_latents else task.max_nodes
+        self.place_maps = nn.Parameter(uniform(maps, latent, width, bound=bound))
         self.type_maps = nn.Parameter(uniform(task.num_types * width, latent, bound=bound))
         self.read_own = plain_linear(place_latents, width) if place_latents else None
         self.inner = plain_linear(width, width)
@@ -178,10 +179,11 @@ class ColumnWriter(nn.Module):
         for mix in self.rounds:
             states = states + mix(states, batch.adjacency)
         common = common_latents(latents, self.own_latents)
-        by_place = torch.einsum("bl,nlw->bnw", common, self.place_maps[:nodes])
-        if self.read_own is not None:
-            own = place_latents(latents, self.own_latents, len(self.place_maps))
-            by_place = by_place + self.read_own(own[:, :nodes])
+        if self.read_own is None:
+            by_place = torch.einsum("bl,nlw->bnw", common, self.place_maps[:nodes])
+        else:
+            own = place_latents(latents, self.own_latents, len(self.places))
+            by_place = (common @ self.place_maps[0])[:, None] + self.read_own(own[:, :nodes])
         by_type = linear(common, self.type_maps).view(count, self.num_types, -1)
         index = batch.types[..., None].expand(-1, -1, by_type.shape[2])
         states = states + by_place + by_type.gather(1, index)

@@ -18,7 +18,8 @@ distinct DAG has one sequence.
 
 What is known of G_<i comes from attention of each node to those before it (`RelationBlock`), in which two nodes are
 related by plain facts (`layerwise_relations`). In training all nodes of a graph are computed at once; decoding takes
-one at a time and keeps what attention needs of those before it. Each node reads z by a map of its place.
+one at a time and keeps what attention needs of those before it. Each node reads z by a map of its place; where places
+have latents of their own, it reads these, and the others by a map common to all places.
 """
 
 from __future__ import annotations
@@ -90,7 +91,8 @@ class LayerwiseDecoder(nn.Module):
         self.outline = OutlinePart(latent, width, fewest, max_nodes - 2)
         kinds = features.width
         self.type_weight = nn.Parameter(uniform(width, kinds, bound=1 / math.sqrt(kinds)))
-        self.read_maps = nn.Parameter(uniform(max_nodes, latent, READ_RANK, bound=1 / math.sqrt(latent)))
+        maps = 1 if place_latents else max_nodes
+        self.read_maps = nn.Parameter(uniform(maps, latent, READ_RANK, bound=1 / math.sqrt(latent)))
         self.read_places = nn.Parameter(uniform(max_nodes, READ_RANK, bound=1))
         self.read = plain_linear(READ_RANK, width)
         self.read_own = plain_linear(place_latents, width) if place_latents else None
@@ -191,10 +193,12 @@ class LayerwiseDecoder(nn.Module):
         """What the nodes at `places` read of z."""  # batch place width
         places = places.clamp(max=self.max_nodes - 1)
         common = common_latents(latents, self.own_latents)
-        narrow = torch.einsum("bl,nlr->bnr", common, self.read_maps[places]) + self.read_places[places]
-        read: Tensor = self.read(narrow)
-        if self.read_own is not None:
-            read = read + self.read_own(place_latents(latents, self.own_latents, self.max_nodes)[:, places])
+        if self.read_own is None:
+            narrow = torch.einsum("bl,nlr->bnr", common, self.read_maps[places]) + self.read_places[places]
+            read: Tensor = self.read(narrow)
+        else:
+            own = place_latents(latents, self.own_latents, self.max_nodes)[:, places]
+            read = self.read((common @ self.read_maps[0])[:, None] + self.read_places[places]) + self.read_own(own)
         return read
 
     def open_scores(self, states: Tensor) -> Tensor:

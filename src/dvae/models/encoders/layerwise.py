@@ -43,7 +43,11 @@ MAX_READ = 8_192  # numbers that stand side by side, about: with many nodes each
 
 
 class LayerwiseEncoder(nn.Module):
-    """Attention with relations; the narrowed vectors of all nodes side by side, and their mean, give the graph's."""
+    """Attention with relations; the narrowed vectors of all nodes side by side, and their mean, give the graph's.
+
+    Where places have latents of their own, these hold what the nodes are, and the end node, which knows how many nodes
+    and layers there are, stands for all of them.
+    """
 
     Settings = LayerwiseSettings
     order_free = True
@@ -65,10 +69,15 @@ class LayerwiseEncoder(nn.Module):
         self.places = nn.Parameter(0.1 * torch.randn(max_nodes, width))
         self.layers = nn.ModuleList(RelationBlock(width, RELATIONS) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
-        self.narrow = plain_linear(width, max(4, min(width, MAX_READ // max_nodes)))
-        self.readout = AlignedLinear(max_nodes * self.narrow.weight.shape[0] + width, hidden, input_blocks=0)
         self.own_latents = max_nodes * place_latents
-        self.own = plain_linear(width, 2 * place_latents) if place_latents else None
+        self.narrow = self.own = None
+        if place_latents:
+            self.own = plain_linear(width, 2 * place_latents)
+            read = width
+        else:
+            self.narrow = plain_linear(width, max(4, min(width, MAX_READ // max_nodes)))
+            read = max_nodes * self.narrow.weight.shape[0]
+        self.readout = AlignedLinear(read + width, hidden, input_blocks=0)
 
     @classmethod
     def build(cls, plan: Plan, settings: LayerwiseSettings) -> LayerwiseEncoder:
@@ -101,12 +110,15 @@ class LayerwiseEncoder(nn.Module):
         mask = batch.node_mask()[..., None]
         nodes = self.node_outputs(batch) * mask
         mean = nodes.sum(1) / batch.num_nodes[:, None]
-        narrow = torch.relu(self.narrow(nodes)) * mask
-        room = self.max_nodes - batch.max_nodes
-        side_by_side = functional.pad(narrow, (0, 0, 0, room)).flatten(1)
-        vectors: Tensor = self.readout(torch.cat([side_by_side, mean], 1))
-        if self.own is None:
+        if self.narrow is not None:
+            narrow = torch.relu(self.narrow(nodes)) * mask
+            room = self.max_nodes - batch.max_nodes
+            side_by_side = functional.pad(narrow, (0, 0, 0, room)).flatten(1)
+            vectors: Tensor = self.readout(torch.cat([side_by_side, mean], 1))
             return vectors
+        assert self.own is not None
+        last = (batch.num_nodes - 1)[:, None, None].expand(-1, 1, nodes.shape[2])
+        vectors = self.readout(torch.cat([nodes.gather(1, last)[:, 0], mean], 1))
         return torch.cat([vectors, moments(self.own, nodes, mask, self.max_nodes)], 1)
 
     def node_outputs(self, batch: DagBatch) -> Tensor:
