@@ -1,22 +1,47 @@
 #!/usr/bin/env bash
 # Large DAGs, each training by itself on the GPU; schedules end with their time, however fast the machine is:
-#   bash benchmarks/h200/large.sh OUT
-# About twelve minutes: time and memory against nodes, then HLS as LayerDAG measures: layerwise, from the prior and as
-# variations of training graphs, and dvae. The data (benchmarks/large_data.py) lie in carry/hls.
+#   bash benchmarks/h200/large.sh OUT PART...
+# Parts, with their seconds: scaling (150, time and memory against nodes; sizes that are known are not measured again),
+# back (240, which of the small HLS graphs come back), prior and places (330 each, HLS as LayerDAG measures: drawn from
+# the prior, and variations of training graphs). The data (benchmarks/large_data.py) lie in carry/hls: hls.jsonl.gz, and
+# types64.jsonl.gz (--max-nodes 64 --types).
 set -uo pipefail
 out=${1:?a folder for what comes back}
 export PYTHONPATH=$PWD/src:$PWD/carry/site PYTHONUNBUFFERED=1 OMP_NUM_THREADS=4
 work=/tmp/large
-timeout 120 python3 benchmarks/scaling.py --device cuda --hidden 256 --batch 32 --seconds 0.4 --limit 5 \
-    --nodes 512,1024,8,32,64,128,256 --out "$out" >"$out/scaling.txt" 2>&1
+
+scaling() {
+    cp benchmarks/results/2026-11-16-large-h200/scaling_cuda.json "$out/"
+    timeout 150 python3 benchmarks/scaling.py --device cuda --hidden 256 --batch 32 --seconds 0.3 --limit 5 \
+        --nodes 512,1024,8,32,64,128,256 --out "$out" >"$out/scaling.txt" 2>&1
+}
+
+back() {
+    cp carry/hls/types64.jsonl.gz $work/
+    python3 -m dvae train --task file:$work/types64.jsonl.gz --run $work/back --model layerwise --preset paper \
+        --hidden 256 --latent 1104 --batch 128 --lr 1e-3 --epochs 100000 --minutes 2.917 --device cuda \
+        --set model.place_latents=16 --set model.token_width=256 --set model.layers=4 --set model.kl_weight=0.005 \
+        --set training.schedule=timed --set training.warmup=500 --set training.clip=20.0 \
+        --set training.mutations=0.8 --set training.validation_every=1000000 >"$out/back.txt" 2>&1
+    python3 -m dvae evaluate $work/back --encodings 1 --decodings 1 --device cuda --json >"$out/back.json" 2>>"$out/back.txt"
+    cp $work/back/metrics.csv "$out/back.csv"
+}
 
 judged() { # NAME OPTIONS...: one model on HLS, in folders of its own
     mkdir -p "$out/$1" $work/"$1"
-    cp carry/hls/*.jsonl.gz $work/"$1"/
+    cp carry/hls/hls.jsonl.gz $work/"$1"/
     python3 benchmarks/large.py --sets hls --device cuda --epochs 100000 --set schedule=timed --labels 3000 \
-        --work $work/"$1" --out "$out/$1" "${@:2}" 2>&1 | tail -n 2
+        --work $work/"$1" --out "$out/$1" --models layerwise --seconds 240 "${@:2}" 2>&1 | tail -n 2
 }
-judged prior --models layerwise --seconds 240
-judged places --models layerwise --seconds 240 --places 8 --change 0.35 --set kl_weight=0.005 --set mutations=0.5
-judged dvae --models dvae --seconds 120 --set learning_rate=2e-4
+
+prior() { judged prior; }
+
+places() { judged places --places 8 --change 0.35 --set kl_weight=0.005 --set mutations=0.5; }
+
+mkdir -p $work
+for part in "${@:2}"; do
+    began=$(date +%s)
+    $part
+    echo "$part took $(($(date +%s) - began)) s"
+done
 ls -l "$out"
