@@ -70,7 +70,7 @@ class Changes:
             totals[:3] += sums
         else:
             norm = torch.nn.utils.clip_grad_norm_(vae.parameters(), self.clip * count)
-            lost = ~(norm.isfinite() & sums.isfinite().all())
+            lost = ~norm.isfinite()  # in every process, since gradients are those of all
             totals += torch.cat([torch.where(lost, 0.0, sums), lost[None].to(sums)])
             # What fused optimizers look at where gradients are scaled: with 1 there they do nothing.
             optimizer.found_inf = lost.to(torch.float32)  # type: ignore[attr-defined]
