@@ -8,7 +8,7 @@
 # graphs or searches beside, only 1.6 times.
 #   carry/stages             stages that are there already, among them the trained model that is searched
 #   carry/models/asia_axes   a model of Asia with straight axes, searched as in the paper
-#   results.tar.gz           stages of `dvae reproduce --preset paper`, without weights; rounds of searches; logs
+#   results.tar.gz.*         pieces of an archive: stages of `dvae reproduce --preset paper`, without weights; rounds of searches; logs
 #   *.safetensors            models that were trained and not measured in time
 set -uo pipefail
 out=${1:?a folder for what comes back} wait=${2:?seconds} total=${3:-1700}
@@ -18,9 +18,9 @@ export PYTHONUNBUFFERED=1 OMP_NUM_THREADS=1 TORCHINDUCTOR_COMPILE_THREADS=2
 export PYTHONPATH=$place/repo/src:$place/repo/carry/site DVAE_DATA=$place/repo/carry/data
 export CUDA_MPS_PIPE_DIRECTORY=/tmp/mps CUDA_MPS_LOG_DIRECTORY=/tmp/mps
 
-minutes() { # that are left
+seconds() { # that are left
     local left=$(($(cat "$place/end") - $(date +%s)))
-    echo "$((left / 60)).$((left % 60 / 6))"
+    echo "$((left > 0 ? left : 0))"
 }
 
 row() { # NAME MODEL SEEDS PART TARGET...: the stages of one model, in a run of its own
@@ -28,9 +28,12 @@ row() { # NAME MODEL SEEDS PART TARGET...: the stages of one model, in a run of 
     shift 4
     cd "$place/repo" || exit
     for target in "$@"; do
+        local left
+        left=$(seconds)
+        [ "$left" -ge 6 ] || return
         python3 -m dvae reproduce "$target" --preset "$preset" --device "$device" --run "$place/runs/$name" \
-            --only "$model" --seeds "$seeds" --part "$part" --minutes "$(minutes)" </dev/null \
-            >>"$place/logs/$name.txt" 2>&1
+            --only "$model" --seeds "$seeds" --part "$part" --minutes "$((left / 60)).$((left % 60 / 6))" </dev/null \
+            >>"$place/logs/$name.txt" 2>&1 || return
     done
     touch "$place/done/$name"
 }
@@ -44,20 +47,20 @@ trial() { # NUMBER DEVICE: one search as in the paper, unless another process ha
     mkdir "$place/claims/$1" 2>/dev/null || return 0
     known "trial$1"
     cd "$place/repo" || exit
-    python3 benchmarks/h200/trial.py "$place/runs/trial$1" "$1" "$2" "$preset" >"$place/logs/trial$1.txt" 2>&1
-    touch "$place/done/trial$1"
+    python3 benchmarks/h200/trial.py "$place/runs/trial$1" "$1" "$2" "$(seconds)" "$preset" \
+        >"$place/logs/trial$1.txt" 2>&1 && touch "$place/done/trial$1"
 }
 
 asia() { # SEED: the paper's search on Asia with straight axes
     cd "$place/repo" || exit
-    python3 benchmarks/search.py carry/models/asia_axes --task asia-bnlearn --warm 5000 --strategies paper --each 50 \
+    timeout "$(seconds)" python3 benchmarks/search.py carry/models/asia_axes --task asia-bnlearn --warm 5000 --strategies paper --each 50 \
         --seeds 1 --first-seed "$1" --lines "$place/out/asia$1.jsonl" --json >"$place/logs/asia$1.txt" 2>&1
 }
 
 searches() { # on the GPU, one after the other
     for number in $LEFT; do trial "$number" "$device"; done
 }
-export -f minutes row known trial asia searches
+export -f seconds row known trial asia searches
 export LEFT="6 5 4 3" # of the ten
 
 if [ ! -e "$place" ]; then

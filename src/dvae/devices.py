@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import torch
 
 DEVICES = ("auto", "cpu", "cuda")
-NO_MEMORY = ("not enough memory", "can't allocate memory")  # as torch has it
+OUT_OF_MEMORY = ("not enough memory", "can't allocate memory", "out of memory", "ALLOC_FAILED")  # as torch has it
 
 
 def available_device(device: str) -> str:
@@ -49,8 +49,6 @@ def _all_memory() -> int | None:
 
 def lacks_memory(error: BaseException) -> bool:
     """Whether an error says that a device has no memory left."""
-    import torch
-
-    if isinstance(error, MemoryError | torch.cuda.OutOfMemoryError):
+    if isinstance(error, MemoryError):
         return True
-    return isinstance(error, RuntimeError) and any(words in str(error) for words in NO_MEMORY)
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in OUT_OF_MEMORY)

@@ -102,7 +102,10 @@ def test_a_file_of_settings_may_serve_many_tasks(call: Call, pipelines: Path, tm
 
 
 def test_own_dags_go_the_whole_way(call: Call, run: Path, pipelines: Path, tmp_path: Path) -> None:
+    ruled = answer(call("evaluate", run, "--test-limit", 2, "--prior-latents", 5, "--valid", "--json"))
+    assert ruled["prior"]["rules"] is True
     measured = answer(call("evaluate", run, "--test-limit", 2, "--json"))
+    assert measured["prior"]["rules"] is False
     assert 0 <= measured["prior"]["validity"]["value"] <= 1
     assert json.loads((run / "evaluation.json").read_text()).keys() == measured.keys()
     decoded = []

@@ -259,27 +259,36 @@ def test_a_limit_draws_training_graphs_anew_each_time(vae: VAE, monkeypatch: pyt
 
 def test_several_fits_side_by_side_are_those_one_after_the_other() -> None:
     generator = torch.Generator().manual_seed(0)
-    train, test = torch.randn(3, 300, 5, generator=generator), torch.randn(3, 40, 5, generator=generator)
+    train, test = torch.randn(3, 300, 5, generator=generator), torch.randn(40, 5, generator=generator)
+    train[..., 3] = test[:, 3] = 1.0  # never varies
     targets = train[..., 0].sin() + 0.1 * torch.randn(3, 300, generator=generator)
-    fit, shares = PaperFit(epochs=5, batch_size=64, learning_rate=1e-2), []  # type: ignore[var-annotated]
+    regressor = sparse_gp.SparseGP(PaperFit(epochs=5, batch_size=64, learning_rate=1e-2), inducing=30)
     alone = [
-        fit.predict(*each, 30, torch.Generator().manual_seed(seed), lambda share: None)
-        for seed, each in enumerate(zip(train, targets, test, strict=True))
+        regressor(each, scores, test, seed, lambda share: None)
+        for seed, (each, scores) in enumerate(zip(train, targets, strict=True))
     ]
-    seeds = [torch.Generator().manual_seed(seed) for seed in range(3)]
-    together = fit.predict_all(train, targets, test, 30, seeds, shares.append)
+    shares: list[float] = []
+    together = regressor.side_by_side(train, list(targets), test, [0, 1, 2], shares.append)
+    assert together is not None
     assert torch.allclose(together, torch.stack(alone), atol=1e-4)
     assert together.std() > 0.1
     assert shares == [0.2, 0.4, 0.6, 0.8, 1.0]
 
 
-def test_fits_with_fewer_distinct_points_than_others_take_as_many_as_all_have() -> None:
+def test_fits_that_cannot_be_laid_side_by_side_are_left_to_be_made_in_turn() -> None:
     train = torch.randn(2, 60, 3, generator=torch.Generator().manual_seed(0))
-    train[1, 20:] = train[1, :20].repeat(2, 1)
-    seeds = [torch.Generator().manual_seed(seed) for seed in range(2)]
-    means = PaperFit(epochs=1).predict_all(train, train[..., 0], train, 50, seeds, lambda share: None)
-    assert means.shape == (2, 60)
-    assert means.isfinite().all()
+    scores, tell = list(train[..., 0]), (lambda share: None)
+    assert sparse_gp.SparseGP(ConvergedFit(), 50).side_by_side(train, scores, train[0], [0, 1], tell) is None
+    regressor = sparse_gp.SparseGP(PaperFit(epochs=1), 50)
+    assert regressor.side_by_side(train, scores, train[0], [0, 1], tell) is not None
+    repeated = train.clone()
+    repeated[1, 20:] = train[1, :20].repeat(2, 1)  # fewer distinct points than the other fit has
+    assert regressor.side_by_side(repeated, scores, train[0], [0, 1], tell) is None
+    flat = train.clone()
+    flat[1, :, 2] = 0.0  # a feature that varies for the other fit only
+    assert regressor.side_by_side(flat, scores, train[0], [0, 1], tell) is None
+    rows = [torch.arange(60)] * 2
+    assert regressor.together(train[0], rows, scores, train[0], [0, 1], tell) is None  # on a CPU
 
 
 def test_a_regressor_that_can_makes_all_repeats_at_a_time(vae: VAE, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,11 +296,17 @@ def test_a_regressor_that_can_makes_all_repeats_at_a_time(vae: VAE, monkeypatch:
 
     class Both(sparse_gp.SparseGP):
         def together(
-            self, train: Tensor, targets: Tensor, test: Tensor, seeds: Sequence[int], report: Report
+            self,
+            inputs: Tensor,
+            chosen: Sequence[Tensor],
+            targets: Sequence[Tensor],
+            test: Tensor,
+            seeds: Sequence[int],
+            report: Report,
         ) -> Tensor:
-            calls.append(tuple(train.shape[:2]))
-            each = zip(train, targets, test, seeds, strict=True)
-            return torch.stack([self(*one, lambda share: None) for one in each])
+            calls.append((len(chosen), len(chosen[0])))
+            each = zip(chosen, targets, seeds, strict=True)
+            return torch.stack([self(inputs[rows], scores, test, seed, report) for rows, scores, seed in each])
 
     alone = predictivity(vae, DATA, repeats=3, train_limit=50, inducing=10, baselines=False)
     monkeypatch.setattr(sparse_gp, "SparseGP", Both)

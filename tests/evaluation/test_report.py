@@ -47,6 +47,20 @@ def test_every_number_is_reported_with_its_name(result: Evaluation) -> None:
     assert "all 20 test graphs" in result.protocol
 
 
+def test_samples_within_the_rules_are_said_to_be(vae: VAE, result: Evaluation) -> None:
+    limits = {"test_limit": 2, "encodings": 1, "decodings": 1, "prior_latents": 3, "prior_decodings": 2}
+    ruled = evaluate(vae, DATA, rules=True, progress=False, **limits)  # type: ignore[arg-type]
+    rows = dict(ruled.rows())
+    assert rows["prior validity, within the rules"] == ruled.prior.validity
+    assert ruled.prior.validity.value == 1.0
+    assert ruled.prior.rules
+    assert ruled.once is not None
+    assert ruled.once.rules
+    assert "within the rules of the task" in ruled.protocol
+    assert "no decoding rules" in result.protocol
+    assert "prior validity" not in rows
+
+
 def test_the_losses_are_those_of_the_test_graphs_at_their_means(vae: VAE, result: Evaluation) -> None:
     posterior = vae.encode(DATA.test.dags)
     assert result.nll == mean_estimate(vae.reconstruction_nll(DATA.test.dags, posterior.mean).tolist())

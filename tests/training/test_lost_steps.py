@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -51,14 +54,13 @@ def test_a_lost_step_changes_neither_weights_nor_sums(kind: type, monkeypatch: p
     moments = [optimizer.state[weight]["exp_avg"].clone() for weight in vae.parameters()]
     sums = epoch.sums()
     epoch.step(1)
-    assert epoch.lost() == 1
-    assert epoch.sums() == sums
+    assert epoch.sums() == sums._replace(lost=4)
     assert all(map(torch.equal, before, vae.parameters()))
     assert all(
         torch.equal(old, optimizer.state[w]["exp_avg"]) for old, w in zip(moments, vae.parameters(), strict=True)
     )
     epoch.step(2)
-    assert epoch.lost() == 1
+    assert epoch.sums().lost == 4
     assert not all(map(torch.equal, before, vae.parameters()))
 
 
@@ -79,7 +81,7 @@ def test_a_training_goes_on_after_a_step_that_broke(
     breaking(vae, monkeypatch, lambda call: call == 130)
     done = fit(vae, graphs(240), epochs=2, batch_size=2, clip=5.0, device="cpu", progress=False)
     assert done.ended == "epochs"
-    assert "epoch 2: 1 of 120 steps were left out, since their gradient was not finite" in caplog.text
+    assert "epoch 2: 2 of 240 graphs were left out, since the gradient of their step was not finite" in caplog.text
     first, second = (row["loss"] for row in done.history)
     assert 0.5 * first < second < first
 
@@ -89,3 +91,44 @@ def test_many_lost_steps_are_a_divergence(monkeypatch: pytest.MonkeyPatch) -> No
     breaking(vae, monkeypatch, lambda call: call > 120 and call % 10 == 0)
     with pytest.raises(DivergedError, match="in epoch 2"):
         fit(vae, graphs(240), epochs=3, batch_size=2, clip=5.0, device="cpu", progress=False)
+
+
+def test_lost_graphs_are_not_forgotten_when_a_training_goes_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Stopped and resumed in the middle of the epoch, after the step that was lost."""
+    losses = []
+    for stops in ((), (60,)):
+        caplog.clear()
+        with pytest.MonkeyPatch.context() as patch:
+            vae, run = build("dvae", TASK, hidden=6, latent=3, seed=0), tmp_path / f"stops{len(stops)}"
+            breaking(vae, patch, lambda call: call == 30)
+            settings: dict[str, Any] = {"batch_size": 2, "clip": 5.0, "device": "cpu", "progress": False, "run": run}
+            for stop in stops:
+                step = PlainEpoch.step
+
+                def interrupted(self: PlainEpoch, number: int, stop: int = stop, step: Any = step) -> None:
+                    step(self, number)
+                    if number == stop:
+                        signal.raise_signal(signal.SIGINT)
+
+                patch.setattr(PlainEpoch, "step", interrupted)
+                assert fit(vae, graphs(240), epochs=1, **settings).ended == "interrupted"
+                patch.setattr(PlainEpoch, "step", step)
+            done = fit(vae, graphs(240), epochs=1, resume=bool(stops), **settings)
+        losses.append(done.history[0]["loss"])
+        assert "2 of 240 graphs were left out" in caplog.text
+    assert losses[0] == losses[1]
+
+
+def test_weights_of_an_epoch_that_is_undone_are_not_the_best(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    vae = build("dvae", TASK, hidden=6, latent=3, seed=0)
+    breaking(vae, monkeypatch, lambda call: call > 125 and call % 10 == 0)
+    saved: list[object] = []
+    monkeypatch.setattr("dvae.training.vae_job.save_best", lambda *_: saved.append(None))
+    with pytest.raises(DivergedError):
+        fit(
+            vae, graphs(240), validation=graphs(8), epochs=3, batch_size=2, clip=5.0, validation_decodings=0,
+            device="cpu", progress=False, run=tmp_path / "run",
+        )  # fmt: skip
+    assert len(saved) == 1

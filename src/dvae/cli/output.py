@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MAX_DRAWN = 64  # more than these no one can see in one picture
 MAX_EXPLAINED = 1000  # invalid DAGs are asked for the rule they break
 MAX_REASONS = 3  # told to a person
-LONGEST_DAG = 400  # characters of a DAG in a table
+MAX_DAG_TEXT = 400  # characters of a DAG in a table
 PROGRAM = "dvae"
 COMMANDS = (
     *(
@@ -108,7 +108,7 @@ def print_table(
 def dag_cell(dag: Dag, task: Task) -> str:
     """A DAG in a table: as the task writes it, or its size where that would fill the screen."""
     text = task.format(dag)
-    return text if len(text) <= LONGEST_DAG else f"{len(dag)} nodes, {len(dag.edges)} edges"
+    return text if len(text) <= MAX_DAG_TEXT else f"{len(dag)} nodes, {len(dag.edges)} edges"
 
 
 def _print_plain(rows: Sequence[Sequence[str]], title: str | None) -> None:

@@ -56,6 +56,8 @@ def _row(run: RunSummary) -> tuple[str, ...]:
         prior = evaluation.prior
         measured = (evaluation.posterior.share, prior.validity, prior.uniqueness)
         shares = ["" if share is None else f"{100 * share.value:.2f}%" for share in measured]
+        if prior.rules:
+            shares[1] += " (rules)"
     return (
         run.name,
         run.task,

@@ -56,7 +56,7 @@ def measure(
         for place, contender in enumerate(contenders):
 
             def report(done: float, before: int = place * repeats) -> None:
-                bar.update(before + done - bar.done)
+                bar.update(max(0.0, before + done - bar.done))
 
             errors: list[tuple[float, float]] = []
             for draw, predictions in zip(draws, _predictions(contender, draws, train_size, report), strict=True):
@@ -92,9 +92,10 @@ def _predictions(contender: Contender, draws: Sequence[_Draw], train_size: int, 
     test = inputs[train_size:]
     if isinstance(predict, Together):
         together = predict.together(
-            torch.stack([inputs[draw.chosen] for draw in draws]),
-            torch.stack([draw.targets for draw in draws]).to(inputs),
-            test.expand(len(draws), *test.shape),
+            inputs,
+            [draw.chosen for draw in draws],
+            [draw.targets.to(inputs) for draw in draws],
+            test,
             [draw.seed for draw in draws],
             lambda share: report(share * len(draws)),
         )

@@ -118,16 +118,17 @@ class Evaluation:
             ("numbers within 5%, greedy", self.greedy.columns.numbers),
             ("all of them, greedy", self.greedy.columns.together),
         ]  # fmt: skip
+        rules = ", within the rules" if self.prior.rules else ""
         return [
             ("reconstruction, posterior", self.posterior.share),
             ("reconstruction, mean", self.mean.share),
             ("reconstruction, mean, greedy", self.greedy.share),
             *closeness,
             *[(name, value) for name, value in columns if value is not None],
-            ("prior validity", self.prior.validity),
-            ("prior uniqueness", self.prior.uniqueness),
-            *([] if self.once is None else [("prior uniqueness, decoded once", self.once.uniqueness)]),
-            ("prior novelty", self.prior.novelty),
+            (f"prior validity{rules}", self.prior.validity),
+            (f"prior uniqueness{rules}", self.prior.uniqueness),
+            *([] if self.once is None else [(f"prior uniqueness, decoded once{rules}", self.once.uniqueness)]),
+            (f"prior novelty{rules}", self.prior.novelty),
             ("negative log-likelihood at the mean", self.nll),
             ("KL divergence", self.kl),
         ]

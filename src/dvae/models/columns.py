@@ -152,7 +152,7 @@ class ColumnWriter(nn.Module):
         self.types = nn.Parameter(torch.randn(task.num_types, width) / math.sqrt(width))
         self.places = nn.Parameter(torch.randn(task.max_nodes, width) / math.sqrt(width))
         self.rounds = nn.ModuleList(Neighbours(width) for _ in range(ROUNDS))
-        # A node reads z by maps of its place and of its type: what z says of it is linear in z.
+        # A node reads z by maps of its place (of all places, where it has latents there) and of its type.
         maps = 1 if place_latents else task.max_nodes
         self.place_maps = nn.Parameter(uniform(maps, latent, width, bound=bound))
         self.type_maps = nn.Parameter(uniform(task.num_types * width, latent, bound=bound))

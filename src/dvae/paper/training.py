@@ -34,7 +34,7 @@ TITLES = {
     "pace": "PACE",
 }
 # Asked for by no paper: they have a row once they are measured, and none that waits for it.
-VARIANTS = ("gcn-in-place", "dvae-original", "dvae-sum")
+VARIANTS = ("gcn-in-place", "dvae-original", "dvae-sum", "dvae-axes")
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,12 @@ class Together(Protocol):
     """A regressor that can make several fits side by side, each with its own data and seed."""
 
     def together(
-        self, train: Tensor, targets: Tensor, test: Tensor, seeds: Sequence[int], report: Report
+        self,
+        inputs: Tensor,
+        chosen: Sequence[Tensor],
+        targets: Sequence[Tensor],
+        test: Tensor,
+        seeds: Sequence[int],
+        report: Report,
     ) -> Tensor | None:
-        """The predictions of every fit, which all arguments have first; None where that is not faster."""
+        """The predictions of fits to the `chosen` rows of `inputs`, one row for each; None where that is not faster."""

@@ -61,7 +61,7 @@ class PaperFit:
     ) -> Tensor:
         """The predicted means at `test`, given `targets` at `train`."""
         mean = train.mean(0)  # to the kernel a shift is nothing; to float32 it may be much
-        return _means(self.fit(train - mean, targets, inducing, generator, report), test - mean)
+        return _means(self.fit(train - mean, targets, inducing, generator, report), test, mean)
 
     def predict_all(
         self,
@@ -73,18 +73,14 @@ class PaperFit:
         report: Report,
     ) -> Tensor:
         """The means of `predict` for several independent fits, trained side by side: to a GPU, whose time goes into
-        starting small kernels, ten are little more than one. Each draws from its own generator."""  # fit row ...
-        mean = train.mean(1, keepdim=True)
-        train, test = train - mean, test - mean
-        scales, points = zip(
-            *(self._start(*each, inducing) for each in zip(train, generators, strict=True)), strict=True
-        )
-        distinct = min(map(len, points))  # where some have fewer than was asked for
-        model: VariationalGP = VariationalGP(
-            torch.stack([each[:distinct] for each in points]), torch.tensor(scales)[:, None, None]
-        ).to(train)
+        starting small kernels, ten are little more than one. Each has its own training points and generator."""
+        mean = train.mean(1, keepdim=True)  # fit 1 feature
+        train = train - mean
+        starts = [self._start(*each, inducing) for each in zip(train, generators, strict=True)]
+        scales, points = zip(*starts, strict=True)
+        model: VariationalGP = VariationalGP(torch.stack(points), torch.tensor(scales)[:, None, None]).to(train)
         self._climb(model, train, targets, generators, report)
-        return _means(model, test)
+        return _means(model, test, mean)  # fit row
 
     def fit(
         self, train: Tensor, targets: Tensor, inducing: int, generator: torch.Generator, report: Report
@@ -229,19 +225,36 @@ class SparseGP:
         return fit_predict(self.fit, train, targets, test, inducing=self.inducing, generator=generator, report=report)
 
     def together(
-        self, train: Tensor, targets: Tensor, test: Tensor, seeds: Sequence[int], report: Report
+        self,
+        inputs: Tensor,
+        chosen: Sequence[Tensor],
+        targets: Sequence[Tensor],
+        test: Tensor,
+        seeds: Sequence[int],
+        report: Report,
     ) -> Tensor | None:
         """The same for several seeds at a time, up to rounding; None where one after the other is as fast."""
-        if not train.is_cuda or not isinstance(self.fit, PaperFit):
+        if not inputs.is_cuda:
+            return None
+        return self.side_by_side(torch.stack([inputs[rows] for rows in chosen]), targets, test, seeds, report)
+
+    def side_by_side(
+        self, train: Tensor, targets: Sequence[Tensor], test: Tensor, seeds: Sequence[int], report: Report
+    ) -> Tensor | None:
+        """What `together` does on any device; None where fits cannot be laid side by side."""  # train: fit row feature
+        if not isinstance(self.fit, PaperFit):
             return None
         varying = (train != train[:, :1]).any(1)
-        if not varying[0].any() or not (varying == varying[0]).all():
+        distinct = {min(self.inducing, len(rows.unique(dim=0))) for rows in train}
+        if len(distinct) > 1 or not varying[0].any() or not (varying == varying[0]).all():
             return None
         generators = [torch.Generator().manual_seed(seed) for seed in seeds]
         with _numerics():
-            return self.fit.predict_all(
-                train[..., varying[0]], targets, test[..., varying[0]], self.inducing, generators, report
-            ).to(targets)
+            means = self.fit.predict_all(
+                train[..., varying[0]], torch.stack(list(targets)), test[:, varying[0]], self.inducing, generators,
+                report,
+            )  # fmt: skip
+        return means.to(targets[0])
 
 
 class MarginalStrategy(variational.VariationalStrategy):  # type: ignore[misc] # GPyTorch has no types
@@ -300,11 +313,11 @@ class _CollapsedGP(ExactGP):  # type: ignore[misc]
         return MultivariateNormal(x.new_zeros(len(x)), self.covar_module(x))
 
 
-def _means(model: gpytorch.Module, test: Tensor) -> Tensor:
-    """The predictions of a trained model, without their variances."""  # batch
+def _means(model: gpytorch.Module, test: Tensor, shift: Tensor | float = 0.0) -> Tensor:
+    """The predictions of a trained model at test - shift, without their variances."""  # batch
     model.eval()
     with torch.no_grad(), gpytorch.settings.skip_posterior_variances():
-        return torch.cat([model(part).mean for part in test.split(PREDICTION_BATCH, dim=-2)], dim=-1)
+        return torch.cat([model(part - shift).mean for part in test.split(PREDICTION_BATCH)], dim=-1)
 
 
 def _rbf(width: int, length_scale: float | Tensor, minimum: float = 0.0, fits: torch.Size = ONE) -> Any:

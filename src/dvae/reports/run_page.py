@@ -184,7 +184,7 @@ def _samples(facts: RunFacts, vae: VAE) -> list[Block]:
         for kind in (".svg", ".png")
     )
     caption = f"{SAMPLES} latents from the prior, where the training data lie, decoded once each: {sum(valid)} valid"
-    if facts.evaluation is not None:
+    if facts.evaluation is not None and not facts.evaluation.prior.rules:
         prior = facts.evaluation.prior
         caption += f" (of {prior.latents * prior.decodings:,} measured: {prior.validity.value:.2%})"
     return [heading, Figure("DAGs from the prior", svg, png, caption + ".", "drawing")]

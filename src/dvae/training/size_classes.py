@@ -64,8 +64,4 @@ class ClassedEpoch:
         self.epochs[chosen].step(self.turns[:number].count(chosen))
 
     def sums(self) -> Sums:
-        nll, kl, heads = (sum(values) for values in zip(*(epoch.sums() for epoch in self.epochs), strict=True))
-        return nll, kl, heads
-
-    def lost(self) -> float:
-        return sum(epoch.lost() for epoch in self.epochs)
+        return Sums(*map(sum, zip(*(epoch.sums() for epoch in self.epochs), strict=True)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -21,7 +21,15 @@ WARM_UP = 3
 NEW_EDGES = 4  # that a mutation may add to a graph
 
 Forward = Callable[[DagBatch, Tensor, Tensor | None], Losses]
-Sums = tuple[float, float, float]  # of reconstruction, KL (unweighted) and heads (weighted)
+
+
+class Sums(NamedTuple):
+    """Of the losses of graphs; `lost` is the number of those whose step moved nothing, which are in no other sum."""
+
+    nll: float = 0.0
+    kl: float = 0.0  # unweighted
+    heads: float = 0.0  # weighted
+    lost: float = 0.0
 
 
 class Epoch(Protocol):
@@ -30,11 +38,7 @@ class Epoch(Protocol):
     def begin(self, order: Tensor, first_step: int = 0) -> None: ...
     def step(self, number: int) -> None: ...
     def sums(self) -> Sums:
-        """Sums of the losses over the graphs since `begin`, without those of lost steps."""
-        ...
-
-    def lost(self) -> float:
-        """How many steps since `begin` moved nothing, their gradient not being finite."""
+        """Over the graphs since `begin`."""
         ...
 
 
@@ -60,18 +64,19 @@ class Changes:
             return known
         return known.where(unchanged(before, after)[:, None], torch.nan)
 
-    def move(self, vae: VAE, optimizer: torch.optim.Optimizer, count: int, sums: Tensor, totals: Tensor) -> None:
+    def move(
+        self, vae: VAE, optimizer: torch.optim.Optimizer, count: int, weight: Tensor, sums: Tensor, totals: Tensor
+    ) -> None:
         """Takes the step along the gradient of a loss summed over `count` graphs, and adds its sums to the totals.
 
-        Where gradients are shortened, one that is not finite moves nothing: the step is lost, and counted last in
-        `totals`.
+        Where gradients are shortened, one that is not finite moves nothing: the graphs of that step are lost.
         """
         if self.clip is None:
             totals[:3] += sums
         else:
             norm = torch.nn.utils.clip_grad_norm_(vae.parameters(), self.clip * count)
             lost = ~norm.isfinite()  # in every process, since gradients are those of all
-            totals += torch.cat([torch.where(lost, 0.0, sums), lost[None].to(sums)])
+            totals += torch.cat([torch.where(lost, 0.0, sums), (lost * weight.sum())[None].to(sums)])
             # What fused optimizers look at where gradients are scaled: with 1 there they do nothing.
             optimizer.found_inf = lost.to(torch.float32)  # type: ignore[attr-defined]
         optimizer.step()
@@ -137,7 +142,7 @@ class PlainEpoch:
         for some in parts:
             known = None if targets is None else targets[some]
             sums += self._with_gradients(part.select(some), noise[some], known, weight[some])
-        self.changes.move(self.vae, self.optimizer, len(index) * self.world, sums, self.totals)
+        self.changes.move(self.vae, self.optimizer, len(index) * self.world, weight, sums, self.totals)
 
     def _with_gradients(self, part: DagBatch, noise: Tensor, targets: Tensor | None, weight: Tensor) -> Tensor:
         """The sums of the losses, whose gradients are added to those there are."""
@@ -152,11 +157,7 @@ class PlainEpoch:
         if self.world > 1:
             totals = totals.clone()
             torch.distributed.all_reduce(totals)
-        nll, kl, heads, _ = totals.tolist()
-        return nll, kl, heads
-
-    def lost(self) -> float:
-        return float(self.totals[3])
+        return Sums(*totals.tolist())
 
 
 class StaticEpoch:
@@ -217,15 +218,11 @@ class StaticEpoch:
                 loss, sums = losses.total(weight[some], self.vae.config.kl_weight)
                 loss.backward()
                 of_step += sums
-        self.changes.move(self.vae, self.optimizer, len(index), of_step, self.totals)
+        self.changes.move(self.vae, self.optimizer, len(index), weight, of_step, self.totals)
         self.number += 1
 
     def sums(self) -> Sums:
-        nll, kl, heads, _ = self.totals.tolist()
-        return nll, kl, heads
-
-    def lost(self) -> float:
-        return float(self.totals[3])
+        return Sums(*self.totals.tolist())
 
 
 class CapturedEpoch(StaticEpoch):

@@ -28,7 +28,7 @@ from dvae.training.validation import COLUMN, ValidationLosses, save_best, valida
 
 log = logging.getLogger(__name__)
 
-MOST_LOST = 0.01  # share of the steps of an epoch
+MAX_LOST = 0.01  # share of the graphs of an epoch
 LATER_SETTINGS = ("schedule", "warmup", "clip", "mutations")  # part of a checkpoint's settings where they are set
 CALIBRATION_GRAPHS = 1_024  # of the training graphs, chosen once, whose latents give a checkpoint's statistics
 
@@ -104,7 +104,7 @@ class VaeJob(Job):
         self.trackers: Trackers | None = None
         if folder is not None and self.writes and config.trackers:
             self.trackers = Trackers(config.trackers, folder, {**to_mapping(config), **_named_model(vae)})
-        self.carried = (0.0, 0.0, 0.0)  # sums of the losses over the unfinished epoch, before this process
+        self.carried = Sums()  # over the unfinished epoch, before this process
         self.epoch_steps: Epoch | None = None  # of the unfinished epoch
 
     def start(self) -> None:
@@ -139,20 +139,19 @@ class VaeJob(Job):
         self._set_rate(float(self.optimizer.param_groups[0]["lr"]) * share)
 
     def is_finite(self) -> bool:
-        return all(map(math.isfinite, self._sums())) and super().is_finite()
+        sums = self._sums()
+        few_lost = sums.lost <= MAX_LOST * len(self.data)
+        return few_lost and all(map(math.isfinite, sums)) and super().is_finite()
 
     def end_epoch(self, place: Place) -> Row:
-        (nll, kl, heads), count = self._sums(), len(self.data)
-        lost = 0.0 if self.epoch_steps is None else self.epoch_steps.lost()
-        self.carried, self.epoch_steps = (0.0, 0.0, 0.0), None
+        nll, kl, heads, lost = self._sums()
+        self.carried, self.epoch_steps = Sums(), None
+        count = len(self.data) - lost
         if lost:
             log.warning(
-                "epoch %d: %d of %d steps were left out, since their gradient was not finite",
-                place.epoch + 1, lost, self.steps,
+                "epoch %d: %d of %d graphs were left out, since the gradient of their step was not finite",
+                place.epoch + 1, lost, len(self.data),
             )  # fmt: skip
-            count = max(1, count - int(lost) * self.batch_size)
-        if lost > self.steps * MOST_LOST:
-            nll = math.inf  # training has diverged
         loss = (nll + self.vae.config.kl_weight * kl + heads) / count
         row = {
             "epoch": place.epoch + 1, "loss": loss, "nll": nll / count, "kl": kl / count,
@@ -174,14 +173,17 @@ class VaeJob(Job):
         return row
 
     def state(self) -> dict[str, Any]:
-        nll, kl, heads = self._sums()
+        nll, kl, heads, lost = self._sums()
         plateau = {key: value for key, value in self.plateau.state_dict().items() if isinstance(value, int | float)}
         rate = float(self.optimizer.param_groups[0]["lr"])
         state = {"nll": nll, "kl": kl, "learning_rate": rate, "plateau": plateau, "validation": self.validated_on}
+        if lost:
+            state["lost"] = lost
         return {**state, "heads": heads} if self._has_heads() else state
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        self.carried, self.epoch_steps = (state["nll"], state["kl"], state.get("heads", 0.0)), None
+        self.carried = Sums(state["nll"], state["kl"], state.get("heads", 0.0), state.get("lost", 0.0))
+        self.epoch_steps = None
         self.plateau.load_state_dict(state["plateau"])
         self._set_rate(state["learning_rate"])
         before = state.get("validation")
@@ -250,9 +252,9 @@ class VaeJob(Job):
         return self.vae.feature_head is not None or self.vae.target_head is not None
 
     def _sums(self) -> Sums:
-        """Of the losses, over the graphs of the unfinished epoch."""
-        nll, kl, heads = (0.0, 0.0, 0.0) if self.epoch_steps is None else self.epoch_steps.sums()
-        return self.carried[0] + nll, self.carried[1] + kl, self.carried[2] + heads
+        """Over the graphs of the unfinished epoch."""
+        here = Sums() if self.epoch_steps is None else self.epoch_steps.sums()
+        return Sums(*map(sum, zip(self.carried, here, strict=True)))
 
     def _validated(self, batch: DagBatch) -> ValidationLosses:
         """Measured by one process and sent to the others, since their decisions must agree to the last bit."""

@@ -46,7 +46,7 @@ class LayerwiseEncoder(nn.Module):
     """Attention with relations; the narrowed vectors of all nodes side by side, and their mean, give the graph's.
 
     Where places have latents of their own, these hold what the nodes are, and the end node, which knows how many nodes
-    and layers there are, stands for all of them.
+    and layers there are, takes the place of all side by side.
     """
 
     Settings = LayerwiseSettings
