@@ -22,7 +22,7 @@ from dvae.evaluation import Predictivity, one_hot_features, one_hot_predictivity
 from dvae.evaluation.predictivity import PredictivityRow
 from dvae.files import read_json, write_json
 from dvae.models import VAE, build
-from dvae.regression import Report, forest, sparse_gp
+from dvae.regression import Draw, Report, forest, sparse_gp
 from dvae.regression.metrics import pearson, standardised
 from dvae.regression.sparse_gp import ConvergedFit, MarginalStrategy, PaperFit, VariationalGP, fit_predict
 from dvae.tasks import BayesNetTask, EnasTask, get
@@ -257,6 +257,12 @@ def test_a_limit_draws_training_graphs_anew_each_time(vae: VAE, monkeypatch: pyt
     assert not torch.equal(seen[2][1], seen[3][1])
 
 
+def drawn(train: Tensor, targets: Tensor) -> tuple[Tensor, list[Draw]]:
+    """The training points of several fits as rows of one table."""
+    rows = torch.arange(train.shape[0] * train.shape[1]).view(train.shape[:2])
+    return train.flatten(0, 1), [Draw(seed, *each) for seed, each in enumerate(zip(rows, targets, strict=True))]
+
+
 def test_several_fits_side_by_side_are_those_one_after_the_other() -> None:
     generator = torch.Generator().manual_seed(0)
     train, test = torch.randn(3, 300, 5, generator=generator), torch.randn(40, 5, generator=generator)
@@ -268,7 +274,7 @@ def test_several_fits_side_by_side_are_those_one_after_the_other() -> None:
         for seed, (each, scores) in enumerate(zip(train, targets, strict=True))
     ]
     shares: list[float] = []
-    together = regressor.side_by_side(train, list(targets), test, [0, 1, 2], shares.append)
+    together = regressor.side_by_side(*drawn(train, targets), test, shares.append)
     assert together is not None
     assert torch.allclose(together, torch.stack(alone), atol=1e-4)
     assert together.std() > 0.1
@@ -277,36 +283,30 @@ def test_several_fits_side_by_side_are_those_one_after_the_other() -> None:
 
 def test_fits_that_cannot_be_laid_side_by_side_are_left_to_be_made_in_turn() -> None:
     train = torch.randn(2, 60, 3, generator=torch.Generator().manual_seed(0))
-    scores, tell = list(train[..., 0]), (lambda share: None)
-    assert sparse_gp.SparseGP(ConvergedFit(), 50).side_by_side(train, scores, train[0], [0, 1], tell) is None
-    regressor = sparse_gp.SparseGP(PaperFit(epochs=1), 50)
-    assert regressor.side_by_side(train, scores, train[0], [0, 1], tell) is not None
+    scores, test = train[..., 0], train[0]
+    paper, converged = (sparse_gp.SparseGP(fit, 50) for fit in (PaperFit(epochs=1), ConvergedFit()))
+
+    def tell(share: float) -> None:
+        pass
+
+    assert converged.side_by_side(*drawn(train, scores), test, tell) is None
+    assert paper.side_by_side(*drawn(train, scores), test, tell) is not None
     repeated = train.clone()
     repeated[1, 20:] = train[1, :20].repeat(2, 1)  # fewer distinct points than the other fit has
-    assert regressor.side_by_side(repeated, scores, train[0], [0, 1], tell) is None
+    assert paper.side_by_side(*drawn(repeated, scores), test, tell) is None
     flat = train.clone()
     flat[1, :, 2] = 0.0  # a feature that varies for the other fit only
-    assert regressor.side_by_side(flat, scores, train[0], [0, 1], tell) is None
-    rows = [torch.arange(60)] * 2
-    assert regressor.together(train[0], rows, scores, train[0], [0, 1], tell) is None  # on a CPU
+    assert paper.side_by_side(*drawn(flat, scores), test, tell) is None
+    assert paper.together(*drawn(train, scores), test, tell) is None  # on a CPU
 
 
 def test_a_regressor_that_can_makes_all_repeats_at_a_time(vae: VAE, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[int, ...]] = []
 
     class Both(sparse_gp.SparseGP):
-        def together(
-            self,
-            inputs: Tensor,
-            chosen: Sequence[Tensor],
-            targets: Sequence[Tensor],
-            test: Tensor,
-            seeds: Sequence[int],
-            report: Report,
-        ) -> Tensor:
-            calls.append((len(chosen), len(chosen[0])))
-            each = zip(chosen, targets, seeds, strict=True)
-            return torch.stack([self(inputs[rows], scores, test, seed, report) for rows, scores, seed in each])
+        def together(self, inputs: Tensor, draws: Sequence[Draw], test: Tensor, report: Report) -> Tensor:
+            calls.append((len(draws), len(draws[0].rows)))
+            return torch.stack([self(inputs[draw.rows], draw.targets, test, draw.seed, report) for draw in draws])
 
     alone = predictivity(vae, DATA, repeats=3, train_limit=50, inducing=10, baselines=False)
     monkeypatch.setattr(sparse_gp, "SparseGP", Both)

@@ -14,7 +14,7 @@ from dvae.dag import DagSet, Dataset
 from dvae.errors import TaskError
 from dvae.evaluation.common import next_seed
 from dvae.progress import progress_bar
-from dvae.regression import Regressor, Report, Together
+from dvae.regression import Draw, Regressor, Report, Together
 from dvae.regression.metrics import pearson, rmse, standardised
 from dvae.tasks import Task
 
@@ -50,7 +50,7 @@ def measure(
 
     `scores` are those of `train_size` training graphs, of which each repeat draws `used`, and of the test graphs.
     """
-    draws = list(_draws(scores, train_size, used, repeats, seed))
+    draws, truths = zip(*_draws(scores, train_size, used, repeats, seed), strict=True)
     found = []
     with progress_bar("predictivity", repeats * len(contenders), None, progress) as bar:
         for place, contender in enumerate(contenders):
@@ -59,55 +59,43 @@ def measure(
                 bar.update(max(0.0, before + done - bar.done))
 
             errors: list[tuple[float, float]] = []
-            for draw, predictions in zip(draws, _predictions(contender, draws, train_size, report), strict=True):
-                errors.append((rmse(predictions, draw.truth), pearson(predictions, draw.truth)))
+            for truth, predictions in zip(truths, _predictions(contender, draws, train_size, report), strict=True):
+                predicted = predictions.to(truth)
+                errors.append((rmse(predicted, truth), pearson(predicted, truth)))
                 report(len(errors))
                 bar.update(0, last=f"{contender.regressor} on {contender.features}", rmse=errors[-1][0])
             found.append((tuple(error for error, _ in errors), tuple(r for _, r in errors)))
     return found
 
 
-class _Draw(NamedTuple):
-    """What one repeat is trained on, and what it should predict."""
-
-    seed: int
-    chosen: Tensor
-    targets: Tensor
-    truth: Tensor
-
-
-def _draws(scores: Tensor, train_size: int, used: int, repeats: int, seed: int) -> Iterator[_Draw]:
+def _draws(scores: Tensor, train_size: int, used: int, repeats: int, seed: int) -> Iterator[tuple[Draw, Tensor]]:
+    """What each repeat is trained on, and what it should predict."""
     generator = torch.Generator().manual_seed(seed)
     for _ in range(repeats):
         repeat_seed = next_seed(generator)
         order = torch.randperm(train_size, generator=torch.Generator().manual_seed(repeat_seed))
         chosen = order[:used].sort().values.to(scores.device)
-        yield _Draw(repeat_seed, chosen, *_standardised(scores[chosen], scores[train_size:]))
+        targets, truth = _standardised(scores[chosen], scores[train_size:])
+        yield Draw(repeat_seed, chosen, targets), truth
 
 
-def _predictions(contender: Contender, draws: Sequence[_Draw], train_size: int, report: Report) -> Iterator[Tensor]:
+def _predictions(contender: Contender, draws: Sequence[Draw], train_size: int, report: Report) -> Iterator[Tensor]:
     """Of every repeat: all at a time where the regressor can, one after the other otherwise; `report` is told how many
     are done."""
     inputs, predict = contender.inputs, contender.predict
+    draws = [draw._replace(targets=draw.targets.to(inputs)) for draw in draws]
     test = inputs[train_size:]
     if isinstance(predict, Together):
-        together = predict.together(
-            inputs,
-            [draw.chosen for draw in draws],
-            [draw.targets.to(inputs) for draw in draws],
-            test,
-            [draw.seed for draw in draws],
-            lambda share: report(share * len(draws)),
-        )
+        together = predict.together(inputs, draws, test, lambda share: report(share * len(draws)))
         if together is not None:
-            yield from together.to(draws[0].truth)
+            yield from together
             return
     for number, draw in enumerate(draws):
 
         def tell(share: float, before: int = number) -> None:
             report(before + share)
 
-        yield predict(inputs[draw.chosen], draw.targets.to(inputs), test, draw.seed, tell).to(draw.truth)
+        yield predict(inputs[draw.rows], draw.targets, test, draw.seed, tell)
 
 
 def _standardised(train: Tensor, test: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,7 +1,7 @@
 """Regression from features of DAGs: linear models, random forests, sparse Gaussian processes."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from torch import Tensor
 
@@ -10,17 +10,17 @@ Report = Callable[[float], None]  # told how much of a fit is done, 0 to 1
 Regressor = Callable[[Tensor, Tensor, Tensor, int, Report], Tensor]
 
 
+class Draw(NamedTuple):
+    """What one of several fits is trained on."""
+
+    seed: int
+    rows: Tensor  # of the inputs
+    targets: Tensor
+
+
 @runtime_checkable
 class Together(Protocol):
-    """A regressor that can make several fits side by side, each with its own data and seed."""
+    """A regressor that can make several fits side by side."""
 
-    def together(
-        self,
-        inputs: Tensor,
-        chosen: Sequence[Tensor],
-        targets: Sequence[Tensor],
-        test: Tensor,
-        seeds: Sequence[int],
-        report: Report,
-    ) -> Tensor | None:
-        """The predictions of fits to the `chosen` rows of `inputs`, one row for each; None where that is not faster."""
+    def together(self, inputs: Tensor, draws: Sequence[Draw], test: Tensor, report: Report) -> Tensor | None:
+        """The predictions of every fit; None where that is not faster than one after the other."""  # draw test

@@ -26,7 +26,7 @@ from torch import Tensor
 
 from dvae.errors import DvaeError
 from dvae.extras import missing
-from dvae.regression import Report
+from dvae.regression import Draw, Report
 from dvae.regression.metrics import standardised
 
 try:
@@ -224,37 +224,26 @@ class SparseGP:
         generator = torch.Generator().manual_seed(seed)
         return fit_predict(self.fit, train, targets, test, inducing=self.inducing, generator=generator, report=report)
 
-    def together(
-        self,
-        inputs: Tensor,
-        chosen: Sequence[Tensor],
-        targets: Sequence[Tensor],
-        test: Tensor,
-        seeds: Sequence[int],
-        report: Report,
-    ) -> Tensor | None:
-        """The same for several seeds at a time, up to rounding; None where one after the other is as fast."""
-        if not inputs.is_cuda:
-            return None
-        return self.side_by_side(torch.stack([inputs[rows] for rows in chosen]), targets, test, seeds, report)
+    def together(self, inputs: Tensor, draws: Sequence[Draw], test: Tensor, report: Report) -> Tensor | None:
+        """The same for several draws at a time, up to rounding; None where one after the other is as fast."""
+        return self.side_by_side(inputs, draws, test, report) if inputs.is_cuda else None
 
-    def side_by_side(
-        self, train: Tensor, targets: Sequence[Tensor], test: Tensor, seeds: Sequence[int], report: Report
-    ) -> Tensor | None:
-        """What `together` does on any device; None where fits cannot be laid side by side."""  # train: fit row feature
+    def side_by_side(self, inputs: Tensor, draws: Sequence[Draw], test: Tensor, report: Report) -> Tensor | None:
+        """What `together` does on any device; None where fits cannot be laid side by side."""
         if not isinstance(self.fit, PaperFit):
             return None
+        train = torch.stack([inputs[draw.rows] for draw in draws])  # fit row feature
         varying = (train != train[:, :1]).any(1)
         distinct = {min(self.inducing, len(rows.unique(dim=0))) for rows in train}
         if len(distinct) > 1 or not varying[0].any() or not (varying == varying[0]).all():
             return None
-        generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+        targets = torch.stack([draw.targets for draw in draws])
+        generators = [torch.Generator().manual_seed(draw.seed) for draw in draws]
         with _numerics():
             means = self.fit.predict_all(
-                train[..., varying[0]], torch.stack(list(targets)), test[:, varying[0]], self.inducing, generators,
-                report,
-            )  # fmt: skip
-        return means.to(targets[0])
+                train[..., varying[0]], targets, test[:, varying[0]], self.inducing, generators, report
+            )
+        return means.to(targets)
 
 
 class MarginalStrategy(variational.VariationalStrategy):  # type: ignore[misc] # GPyTorch has no types

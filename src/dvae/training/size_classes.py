@@ -64,4 +64,4 @@ class ClassedEpoch:
         self.epochs[chosen].step(self.turns[:number].count(chosen))
 
     def sums(self) -> Sums:
-        return Sums(*map(sum, zip(*(epoch.sums() for epoch in self.epochs), strict=True)))
+        return Sums.total(epoch.sums() for epoch in self.epochs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
@@ -30,6 +30,11 @@ class Sums(NamedTuple):
     kl: float = 0.0  # unweighted
     heads: float = 0.0  # weighted
     lost: float = 0.0
+
+    @classmethod
+    def total(cls, parts: Iterable[Sums]) -> Sums:
+        """Of some parts together."""
+        return cls(*map(sum, zip(*parts, strict=True)))
 
 
 class Epoch(Protocol):

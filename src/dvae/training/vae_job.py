@@ -254,7 +254,7 @@ class VaeJob(Job):
     def _sums(self) -> Sums:
         """Over the graphs of the unfinished epoch."""
         here = Sums() if self.epoch_steps is None else self.epoch_steps.sums()
-        return Sums(*map(sum, zip(self.carried, here, strict=True)))
+        return Sums.total([self.carried, here])
 
     def _validated(self, batch: DagBatch) -> ValidationLosses:
         """Measured by one process and sent to the others, since their decisions must agree to the last bit."""
