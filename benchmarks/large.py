@@ -88,6 +88,7 @@ def main() -> None:
         "--places", type=int, help="latents for each place of a layerwise model, besides the common ones"
     )
     words.add_argument("--change", type=float, help="vary training DAGs by so much, instead of drawing from the prior")
+    words.add_argument("--best-of", type=int, default=1, help="make so many DAGs for a label, and take the nearest")
     words.add_argument("--device", default="auto")
     words.add_argument("--seed", type=int, default=0)
     words.add_argument("--work", type=Path, required=True, help="where data and runs are kept")
@@ -120,6 +121,7 @@ def measure(name: str, model: str, preset: Preset, options: argparse.Namespace) 
         settings=SurrogateSettings(layers, width, preset.surrogate_epochs, preset.surrogate_patience),
         valid=options.valid,
         change=options.change,
+        best_of=options.best_of,
         seed=options.seed,
         device=options.device,
     )

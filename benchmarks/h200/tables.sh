@@ -70,21 +70,21 @@ if [ ! -e "$place" ]; then
     if command -v nvidia-cuda-mps-control; then nvidia-cuda-mps-control -d; fi
     cat >"$place/queue" <<-'QUEUE'
 		fast enas6/dvae-fast 1 1/1 table3
-		gcn_enas enas6/gcn-in-place 1 1/1 table1 table2
-		graphrnn_enas enas6/graphrnn 1 1/1 table1 table2
-		pace_asia asia-bnlearn/pace 1 1/1 table1 table2
-		pace_enas enas6/pace 1 1/1 table1 table2
-		gcn_asia asia-bnlearn/gcn-in-place 1 1/1 table1 table2
-		svae_enas enas6/svae 1 1/1 table2
-		svae_asia asia-bnlearn/svae 1 1/1 table2
 		deepgmg_enas enas6/deepgmg 1 1/1 table1
 		deepgmg_asia asia-bnlearn/deepgmg 1 1/1 table1
+		svae_asia asia-bnlearn/svae 1 1/1 table2
+		pace_enas enas6/pace 1 1/1 table1 table2
+		graphrnn_enas enas6/graphrnn 1 1/1 table1 table2
+		pace_asia asia-bnlearn/pace 1 1/1 table1 table2
+		svae_enas enas6/svae 1 1/1 table2
+		gcn_enas enas6/gcn-in-place 1 1/1 table1 table2
+		gcn_asia asia-bnlearn/gcn-in-place 1 1/1 table1 table2
 		noise_enas enas6/dvae-original 1 1/1 table1 table2
 		noise_asia asia-bnlearn/dvae-original 1 1/1 table1 table2
 		sum enas6/dvae-sum 1 1/1 table1 table2
 	QUEUE
     setsid xargs -a "$place/queue" -P "${SLOTS:-6}" -L 1 bash -c 'row "$@"' _ >"$place/logs/queue.log" 2>&1 &
-    setsid bash -c searches >"$place/logs/searches.log" 2>&1 &
+    if [ -n "${SEARCHES:-}" ]; then setsid bash -c searches >"$place/logs/searches.log" 2>&1 & fi
     echo "$LEFT" | tr ' ' '\n' | tac | CUDA_VISIBLE_DEVICES='' setsid xargs -P "${TRIALS:-3}" -I N bash -c 'trial N cpu' >"$place/logs/trials.log" 2>&1 &
     seq 8 9 | CUDA_VISIBLE_DEVICES='' setsid xargs -P "${ASIA:-4}" -L 1 bash -c 'asia "$@"' _ >"$place/logs/asia.log" 2>&1 &
 fi

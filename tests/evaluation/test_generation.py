@@ -19,8 +19,8 @@ from dvae.dag import DagSet, Dataset, write_jsonl
 from dvae.errors import ConfigError
 from dvae.evaluation import SurrogateSettings, distances, fit_surrogate, generate, judge_generation
 from dvae.evaluation.distances import layer_sizes, mmd, wasserstein
-from dvae.evaluation.generation import Labelled
 from dvae.evaluation.graph_tensors import NodeInputs
+from dvae.evaluation.labelled import Labelled
 from dvae.evaluation.sameness import distinct, novel, structure_keys
 from dvae.models import VAE, build
 from dvae.regression.metrics import spearman

@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
+from dvae.dag import DagBatch
 from dvae.training import load_best
+from dvae.training.steps import CapturedEpoch, Changes
 from training.runs import TASK, model, same, train, weights
 from training.test_resume import Crash, crash_after
 
@@ -39,3 +42,30 @@ def test_validation_changes_nothing(tmp_path: Path) -> None:
     assert result.best_epoch is not None
     mean = best.encode(graphs).mean
     assert torch.allclose(best.latent_std, mean.std(0), rtol=1e-2)
+
+
+def test_a_lost_step_changes_neither_weights_nor_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The likelihood of one replay is infinite; those before and after are not."""
+    graphs, vae = TASK.sample_batch(96, seed=0).to("cuda"), model().to("cuda")
+    factor, nll = torch.ones((), device="cuda"), vae.decoder.nll
+
+    def scaled(latents: Tensor, batch: DagBatch) -> Tensor:
+        found: Tensor = nll(latents, batch) * factor
+        return found
+
+    monkeypatch.setattr(vae.decoder, "nll", scaled)
+    optimizer = torch.optim.Adam(vae.parameters(), lr=torch.tensor(1e-2, device="cuda"), fused=True, capturable=True)
+    epoch = CapturedEpoch(vae, optimizer, graphs, 32, torch.Generator("cuda"), None, Changes(clip=5.0))
+    epoch.begin(torch.arange(96))
+    epoch.step(0)
+    moments = [optimizer.state[weight]["exp_avg"] for weight in vae.parameters()]
+    before, sums = [tensor.clone() for tensor in [*vae.parameters(), *moments]], epoch.sums()
+    factor.fill_(torch.inf)
+    epoch.step(1)
+    assert epoch.sums() == sums._replace(lost=32)
+    assert all(map(torch.equal, before, [*vae.parameters(), *moments]))
+    factor.fill_(1)
+    epoch.step(2)
+    assert epoch.sums().lost == 32
+    assert epoch.sums().nll > sums.nll
+    assert not all(map(torch.equal, before, [*vae.parameters(), *moments]))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dvae.cli import options, output
+from dvae.errors import ConfigError
 
 if TYPE_CHECKING:
     from dvae.evaluation import Estimate
@@ -55,6 +56,7 @@ def evaluate(
             "With --surrogate: vary training DAGs with near labels by so much, instead of drawing from the prior."
         ),
     ] = None,
+    best_of: options.BestOf = 1,
     best: Annotated[
         bool, typer.Option("--best", help="Take the weights that did best on the validation DAGs, not the last.")
     ] = False,
@@ -75,12 +77,14 @@ def evaluate(
     from dvae.runs.run import GENERATION
     from dvae.tasks import read_dags
 
+    if surrogate is None and (best_of > 1 or change is not None):
+        raise ConfigError("--best-of and --change go with --surrogate, the property that DAGs are generated for")
     opened = Run.open(run, data=data)
     if surrogate is not None:
         size = SurrogateSettings(surrogate_layers, surrogate_width, surrogate_epochs, surrogate_patience)
         judged = opened.generation(
-            surrogate, labels=labels, test_limit=test_limit, settings=size, valid=valid, change=change, best=best,
-            seed=seed, device=device, progress=True,
+            surrogate, labels=labels, test_limit=test_limit, settings=size, valid=valid, change=change,
+            best_of=best_of, best=best, seed=seed, device=device, progress=True,
         )  # fmt: skip
         if json:
             output.print_json(judged.to_mapping())

@@ -31,6 +31,17 @@ Given = Annotated[
 ]
 
 
+BestOf = Annotated[
+    int,
+    typer.Option(
+        "--best-of",
+        min=1,
+        metavar="N",
+        help="Make N DAGs for each one, and take the one that is predicted to be nearest to what is asked for.",
+    ),
+]
+
+
 def change(what: str) -> Any:
     """The option --change of a command: how much, which the command says in its own words."""
     return typer.Option(min=0.0, max=1.0, metavar="SHARE", help=what)

@@ -35,6 +35,7 @@ def sample(
         float | None,
         options.change("With --like: how far from these DAGs, from 0 (as they are) to 1 (nothing is left of them)."),
     ] = None,
+    best_of: options.BestOf = 1,
     seed: options.Seed = None,
     out: options.DagsOut = None,
     draw: options.Draw = None,
@@ -44,21 +45,26 @@ def sample(
     """Make new DAGs. Without --out, one DAG per line is printed.
 
     Try: dvae sample runs/asia --count 12 --draw new.svg --out new.jsonl, or, of a run trained with --condition fom:
-    dvae sample runs/circuits --given fom=250 --count 100. With --like, --count are the DAGs for each of the file:
-    dvae sample runs/circuits --like best.jsonl --change 0.5 makes variations of them.
+    dvae sample runs/circuits --given fom=250 --count 100 --best-of 16. With --like, --count are the DAGs for each of
+    the file: dvae sample runs/circuits --like best.jsonl --change 0.5 makes variations of them.
     """
     from dvae.runs import Run
 
     output.check_outputs(out, draw)
-    asked = inputs.conditions(given)
-    vae = Run.open(run).model(device)
+    asked, opened = inputs.conditions(given), Run.open(run)
+    if best_of > 1 and not asked:
+        raise ConfigError("--best-of goes with --given, what the DAGs should be near to")
+    vae = opened.model(device)
+    drawn = count * best_of
     if like is not None:
-        batch = _alike(vae, like, count, asked, change, greedy=greedy, seed=seed, valid=valid)
+        batch = _alike(vae, like, drawn, asked, change, greedy=greedy, seed=seed, valid=valid)
     elif change is not None:
         raise ConfigError("--change goes with --like, the DAGs to begin with")
     else:
-        latents = vae.prior(count, seed=seed, given=asked)
+        latents = vae.prior(drawn, seed=seed, given=asked)
         batch = vae.decode_batch(latents, greedy=greedy, seed=seed, valid=valid, given=asked)
+    if best_of > 1:
+        batch = opened.nearest(vae, batch, asked, best_of, progress=True)
     output.print_dags(vae.task, batch, out, draw, json)
 
 

@@ -17,12 +17,14 @@ from torch import Tensor
 
 from dvae import provenance
 from dvae.config import check, to_mapping
-from dvae.dag import Dag, DagBatch, DagSet, Dataset
+from dvae.dag import Dag, DagBatch, Dataset
 from dvae.errors import ConfigError
+from dvae.evaluation.choice import AT_ONCE, Chooser, fit_chooser
 from dvae.evaluation.common import block_size, evaluation_mode, next_seed
 from dvae.evaluation.distances import Distances, distances
 from dvae.evaluation.graph_tensors import NodeInputs
 from dvae.evaluation.intervals import Estimate, wilson
+from dvae.evaluation.labelled import Labelled
 from dvae.evaluation.reconstruction import reconstruction
 from dvae.evaluation.sameness import distinct, novel, structure_keys
 from dvae.evaluation.surrogate import Agreement, SurrogateSettings, fit_surrogate
@@ -31,7 +33,7 @@ from dvae.progress import progress_bar
 
 SMALL = 64  # nodes of a DAG that is counted as coming back or not; of larger ones the edit distance is measured
 RECONSTRUCTED = 200  # test DAGs of either size
-NEAR = 20  # training DAGs, nearest to a value, of which one is varied
+ROOM = 65_536  # latents that are held at a time
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class Generation:
     surrogate: Mapping[str, float]
     within_rules: bool  # whether DAGs were generated within the task's rules
     change: float | None  # of training DAGs, where these were varied
+    best_of: int  # DAGs that were made for a label, of which one was taken
     seed: int
     device: str
     seconds: float
@@ -78,6 +81,8 @@ class Generation:
         source = (
             "drawn" if self.change is None else f"made of a training DAG with a near label (change {self.change:g})"
         )
+        if self.best_of > 1:
+            source += f", the one of {self.best_of} that a regressor of training DAGs says is nearest,"
         return (
             f"One DAG was {source} for each of {self.labels:,} labels ({self.name}) of training and validation DAGs, "
             f"{'within the' if self.within_rules else 'without'} decoding rules; surrogates of {size['layers']} layers "
@@ -136,6 +141,7 @@ class Generation:
             "labels",
             "test_graphs",
             "change",
+            "best_of",
             "seed",
             "device",
             "seconds",
@@ -166,6 +172,8 @@ def judge_generation(
     reconstructed: int = RECONSTRUCTED,
     valid: bool = False,
     change: float | None = None,
+    best_of: int = 1,
+    chooser: Chooser | None = None,
     seed: int = 0,
     progress: bool | None = None,
 ) -> Generation:
@@ -174,15 +182,19 @@ def judge_generation(
     `labels` training labels are drawn with `seed`, and a tenth as many validation labels, instead of taking all;
     `test_limit` likewise of test DAGs; `reconstructed` test DAGs of either size are encoded and decoded, 0: none. With
     `valid`, DAGs are generated within the task's rules. With `change`, from 0 to 1, they are variations (as those of
-    `VAE.variations`) of training DAGs with near values, not samples of the prior.
+    `VAE.variations`) of training DAGs with near values, not samples of the prior. With `best_of`, so many DAGs are made
+    for a value, and one is taken by a `chooser` (None: fitted to the training and validation parts).
     """
     started, settings = time.monotonic(), settings or SurrogateSettings()
     check(change is None or 0 <= change <= 1, f"change is a share, from 0 to 1, not {change}")
-    train, validation, test = _parts(data, name, labels, test_limit, seed)
-    models = None if change is None else _labelled(data, data.train, name, None, seed)
+    train, validation = Labelled.parts(data, name, labels, seed)
+    test = Labelled.of(data, data.test, name, test_limit, seed)
+    models = None if change is None else Labelled.of(data, data.train, name, seed=seed)
+    if best_of > 1 and chooser is None:
+        chooser = fit_chooser(vae.task, data, (name,), device=vae.device, progress=progress)
     generated = generate(
-        vae, name, [*train.values, *validation.values], valid=valid, models=models, change=change or 0.0, seed=seed,
-        progress=progress,
+        vae, name, [*train.values, *validation.values], valid=valid, models=models, change=change or 0.0,
+        best_of=best_of, chooser=chooser, seed=seed, progress=progress,
     )  # fmt: skip
     made = vae.task.unbatch(generated)
     real = [*train.dags, *validation.dags]
@@ -215,85 +227,59 @@ def judge_generation(
         distinct(real, structure_keys) / len(real),
         *back,
         labels=len(asked), test_graphs=len(test.dags), surrogate=asdict(settings), within_rules=valid, change=change,
-        seed=seed,
+        best_of=best_of, seed=seed,
         device=str(vae.device), seconds=time.monotonic() - started,
         provenance=provenance.record(seed, to_mapping(vae.config)),
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Labelled:
-    """DAGs with the values of a property."""
-
-    dags: tuple[Dag, ...]
-    values: tuple[float, ...]
-
-    @property
-    def tensor(self) -> Tensor:
-        return torch.tensor(self.values, dtype=torch.float64)
-
-    def near(self, values: Sequence[float], generator: torch.Generator) -> list[int]:
-        """For each value one of the DAGs whose own values are nearest, at random."""
-        known, chosen = self.tensor, []
-        for value in values:
-            nearest = (known - value).abs().argsort(stable=True)[:NEAR]
-            chosen.append(int(nearest[torch.randint(len(nearest), (1,), generator=generator)]))
-        return chosen
-
-
-def _parts(
-    data: Dataset, name: str, labels: int | None, test_limit: int | None, seed: int
-) -> tuple[Labelled, Labelled, Labelled]:
-    """Training, validation and test DAGs that have the property; a tenth is kept back where none are validated on."""
-    check(labels is None or labels >= 10, f"labels must be at least 10, not {labels}")
-    train = _labelled(data, data.train, name, labels, seed)
-    few = None if labels is None else max(2, labels // 10)
-    if len(data.validation):
-        validation = _labelled(data, data.validation, name, few, seed)
-    else:
-        kept = max(2, len(train.dags) // 10)
-        validation = Labelled(train.dags[:kept], train.values[:kept])
-        train = Labelled(train.dags[kept:], train.values[kept:])
-    return train, validation, _labelled(data, data.test, name, test_limit, seed)
-
-
-def _labelled(data: Dataset, part: DagSet, name: str, limit: int | None, seed: int) -> Labelled:
-    known = [dag for dag in part.dags if name in dag.properties]
-    if len(known) < 2:
-        names = ", ".join(data.everything.property_names) or "none"
-        raise ConfigError(f"{data.name}: fewer than 2 DAGs of a part have the property {name!r} (there are {names})")
-    order = torch.randperm(len(known), generator=torch.Generator().manual_seed(seed))[:limit].tolist()
-    chosen = [known[place] for place in order]
-    return Labelled(tuple(chosen), tuple(float(dag.properties[name]) for dag in chosen))
-
-
 def generate(
     vae: VAE, name: str, values: Sequence[float], *, valid: bool = False, models: Labelled | None = None,
-    change: float = 1.0, seed: int = 0, progress: bool | None = None,
+    change: float = 1.0, best_of: int = 1, chooser: Chooser | None = None, seed: int = 0,
+    progress: bool | None = None,
 ) -> DagBatch:  # fmt: skip
     """One DAG for each value of a condition; with `valid`, within the task's rules.
 
-    With `models`, a variation of one of those that are nearest to the value, `change` of the way to any other.
+    With `models`, a variation of one of those that are nearest to the value, `change` of the way to any other. With a
+    `chooser`, the one of `best_of` DAGs that it says is nearest to the value.
     """
     if vae.conditions is None or name not in vae.conditions.names:
         raise ConfigError(f"this model was trained without the condition {name}: dvae train --condition {name}")
+    check(best_of == 1 or chooser is not None, "the best of several DAGs needs somebody who chooses it")
     rows = torch.full((len(values), len(vae.conditions.names)), torch.nan, device=vae.device)
     place = vae.conditions.names.index(name)
     wanted = torch.tensor(values, dtype=torch.float64).to(rows)
     rows[:, place] = (wanted - vae.conditions.centre[place]) / vae.conditions.scale[place]
     generator = torch.Generator().manual_seed(seed)
-    noise = torch.randn(len(values), vae.config.latent, generator=generator).to(vae.device)
-    if models is None:
-        latents = vae.conditions.conditional(noise, rows)
-    else:
-        near = vae.task.batch([models.dags[place] for place in models.near(values, generator)]).to(vae.device)
-        latents = vae.conditions.varied(vae.encode(near).mean, vae.conditions.of(near), rows, noise, change)
+    groups = max(1, block_size(vae, 1) // best_of)
     made = []
     with evaluation_mode(vae), progress_bar("generated DAGs", len(values), "DAGs", progress) as bar:
-        for part, given in zip(*(some.split(block_size(vae, 1)) for some in (latents, rows)), strict=True):
-            made.append(vae.decode_batch(part, seed=next_seed(generator), given=given, valid=valid))
-            bar.update(len(part))
+        for some in torch.arange(len(values)).split(max(1, ROOM // best_of)):
+            asked = rows[some].repeat_interleave(best_of, 0)
+            noise = torch.randn(len(asked), vae.config.latent, generator=generator).to(vae.device)
+            if models is None:
+                latents = vae.conditions.conditional(noise, asked)
+            else:
+                near = models.near([values[row] for row in some.repeat_interleave(best_of).tolist()], generator)
+                latents = _varied(vae, [models.dags[place] for place in near], asked, noise, change)
+            for part, given in zip(*(all_.split(groups * best_of) for all_ in (latents, asked)), strict=True):
+                drawn = vae.decode_batch(part, seed=next_seed(generator), given=given, valid=valid)
+                if chooser is not None and best_of > 1:
+                    drawn = chooser.nearest(best_of, vae, drawn, given[::best_of])
+                made.append(drawn)
+                bar.update(len(drawn))
     return DagBatch.cat(made)
+
+
+def _varied(vae: VAE, dags: Sequence[Dag], asked: Tensor, noise: Tensor, change: float) -> Tensor:
+    """Latents of DAGs, moved to where the conditions asked for are met, and `change` of the way to others there."""
+    assert vae.conditions is not None
+    means, before = [], []
+    for start in range(0, len(dags), AT_ONCE):
+        batch = vae.task.batch(dags[start : start + AT_ONCE]).to(vae.device)
+        means.append(vae.encode(batch).mean)
+        before.append(vae.conditions.of(batch))
+    return vae.conditions.varied(torch.cat(means), torch.cat(before), asked, noise, change)
 
 
 def _reconstructed(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -107,6 +107,10 @@ class Surrogate:
     scale: float
     epochs: int  # trained
     validation_pearson: float
+
+    def to(self, device: torch.device | str) -> Surrogate:
+        """The same on another device."""
+        return replace(self, network=self.network.to(device))
 
     @torch.no_grad()
     def predict(self, dags: Sequence[Dag], batch_size: int = 1024) -> Tensor:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dvae.config import replace
-from dvae.dag import Dag, DagSet, Dataset, write_jsonl
+from dvae.dag import Dag, DagBatch, DagSet, Dataset, write_jsonl
 from dvae.devices import available_device
 from dvae.errors import CheckpointError, ConfigError, DvaeError, FormatError
 from dvae.evaluation import (
@@ -25,12 +25,14 @@ from dvae.evaluation import (
 )
 from dvae.evaluation import evaluate as measure
 from dvae.evaluation import predictivity as measure_predictivity
+from dvae.evaluation.choice import Chooser, fit_chooser
 from dvae.evaluation.prediction import LEVEL, predictable
 from dvae.files import read_json, write_json
 from dvae.models import VAE, Posterior, build, load, storage
 from dvae.models.config import preset_settings
 from dvae.reports import report as write_report
 from dvae.runs.auto import AutoSettings, auto_settings
+from dvae.runs.chooser import read_chooser, write_chooser
 from dvae.runs.config import (
     FILE,
     RunConfig,
@@ -228,7 +230,10 @@ class Run:
         write_json(self.folder / EVALUATION, measured.to_mapping())
         return measured
 
-    def generation(self, name: str, *, device: str = "auto", best: bool = False, **options: Any) -> Generation:
+    def generation(
+        self, name: str, *, device: str = "auto", best: bool = False, best_of: int = 1, seed: int = 0,
+        progress: bool | None = None, **options: Any,
+    ) -> Generation:  # fmt: skip
         """Judges DAGs generated for values of a property (`dvae.evaluation.judge_generation`).
 
         What was measured for other properties stays in the file.
@@ -237,7 +242,11 @@ class Run:
         before = read_json(path) if path.is_file() else {}
         if not isinstance(before, dict):
             raise FormatError(f"{path} does not hold measurements by the names of properties: move it away")
-        measured = judge_generation(self.model(device, best=best), self.dataset, name, **options)
+        vae = self.model(device, best=best)
+        chooser = self.chooser([name], vae=vae, progress=progress) if best_of > 1 else None
+        measured = judge_generation(
+            vae, self.dataset, name, best_of=best_of, chooser=chooser, seed=seed, progress=progress, **options
+        )
         write_json(path, {**before, name: measured.to_mapping()})
         return measured
 
@@ -283,9 +292,37 @@ class Run:
         """The DAGs that latents stand for (`VAE.decode`)."""
         return self.model(device).decode(latents, **options)
 
-    def sample(self, count: int, *, device: str = "auto", **options: Any) -> list[Dag]:
-        """New DAGs (`VAE.sample`)."""
-        return self.model(device).sample(count, **options)
+    def sample(
+        self, count: int, *, given: Mapping[str, float] | None = None, best_of: int = 1, seed: int | None = None,
+        device: str = "auto", **options: Any,
+    ) -> list[Dag]:  # fmt: skip
+        """New DAGs (`VAE.sample`); with `best_of`, each the nearest to what is `given` among so many (`nearest`)."""
+        vae = self.model(device)
+        if best_of == 1:
+            return vae.sample(count, given=given, seed=seed, **options)
+        latents = vae.prior(count * best_of, seed=seed, given=given)
+        drawn = vae.decode_batch(latents, given=given, seed=seed, **options)
+        return vae.task.unbatch(self.nearest(vae, drawn, given, best_of))
+
+    def nearest(
+        self, vae: VAE, batch: DagBatch, given: Mapping[str, float] | None, count: int, *, progress: bool | None = None
+    ) -> DagBatch:  # fmt: skip
+        """One of every `count` DAGs in a row: the nearest to what is `given`, as regressors predict it (`chooser`)."""
+        if vae.conditions is None or not given:
+            raise ConfigError("the best of several DAGs is the one nearest to a condition: say which (--given)")
+        asked = vae.conditions.row(given)
+        return self.chooser(list(given), vae=vae, progress=progress).nearest(count, vae, batch, asked)
+
+    def chooser(self, names: Sequence[str], *, vae: VAE, progress: bool | None = None) -> Chooser:
+        """Regressors of the properties `names` that choose among DAGs, fitted on first use and kept in the folder."""
+        fitted_to = {"data": self.dataset.fingerprint}
+        there = read_chooser(self.folder, fitted_to, vae.device) or Chooser({})
+        missing = [name for name in names if name not in there.surrogates]
+        if missing:
+            fitted = fit_chooser(self.task, self.dataset, missing, device=vae.device, progress=progress)
+            there = Chooser({**there.surrogates, **fitted.surrogates})
+            write_chooser(self.folder, there, fitted_to)
+        return Chooser({name: there.surrogates[name] for name in names})
 
     def search(
         self,
