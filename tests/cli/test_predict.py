@@ -180,6 +180,14 @@ def test_unknown_properties_are_named(refused: Refused, circuits: Path, tmp_path
     assert "give names of properties" in refused(*words, "--with-properties", "gain,,noise")
 
 
+def test_states_too_wide_for_a_linear_model_are_left_to_trees(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run.open(trained)
+    monkeypatch.setattr(prediction, "MAX_STATES", 1)
+    monkeypatch.setattr(prediction.LinearModel, "fit", None)
+    found = prediction.fit_predictor(run.model("cpu"), run.dataset, ["gain"])
+    assert found.models["gain"].candidate in prediction.CANDIDATES[1:]
+
+
 def test_nothing_to_predict_is_said(trained: Path) -> None:
     run = Run.open(trained)
     bare = Dataset.of("bare", [dag.plain() for dag in run.dataset.train.dags])

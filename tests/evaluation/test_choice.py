@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -14,13 +16,14 @@ from typer.testing import CliRunner
 from dvae import Dag
 from dvae.cli.main import app
 from dvae.dag import Dataset, write_jsonl
-from dvae.errors import ConfigError
+from dvae.errors import CheckpointError, ConfigError
 from dvae.evaluation import Surrogate, generate, judge_generation
-from dvae.evaluation.choice import Chooser
+from dvae.evaluation.choice import Chooser, fit_chooser
 from dvae.evaluation.graph_tensors import NodeInputs
 from dvae.evaluation.surrogate import BothWays
 from dvae.models import build
 from dvae.runs import Run
+from dvae.runs.chooser import DESCRIPTION, TENSORS
 from dvae.tasks import GenericTask
 from dvae.tasks.graph_rules import GraphRules
 from evaluation.test_generation import SMALL, conditioned, random_dags
@@ -131,3 +134,37 @@ def test_the_commands_take_the_best(tmp_path: Path, data: Dataset) -> None:
     judged = runner.invoke(app, ["evaluate", str(folder), "--surrogate", "load", "--best-of", "2", *words, "--json"])
     assert judged.exit_code == 0, judged.output
     assert json.loads(judged.stdout)["best_of"] == 2
+
+
+def test_regressors_are_kept_and_fitted_again_for_other_data(tmp_path: Path, data: Dataset) -> None:
+    settings: dict[str, Any] = {"preset": "paper", "hidden": 8, "latent": 4, "epochs": 1, "conditions": ("load", "odd")}
+    run = Run.create(tmp_path / "run", data=data, **settings)
+    run.fit(device="cpu", progress=False)
+    vae = run.model("cpu")
+    first = run.chooser(["load"], vae=vae)
+    written = (run.folder / TENSORS).read_bytes()
+    assert Run.open(run.folder).chooser(["load"], vae=vae).surrogates["load"].predict(data.test.dags).tolist() == (
+        first.surrogates["load"].predict(data.test.dags).tolist()
+    )
+    assert (run.folder / TENSORS).read_bytes() == written
+    both = run.chooser(["odd", "load"], vae=vae)
+    assert list(both.surrogates) == ["odd", "load"]
+    found = [chooser.surrogates["load"].predict(data.test.dags).tolist() for chooser in (first, both)]
+    assert found[0] == found[1]
+    (run.folder / TENSORS).write_bytes(written)  # as a kill between the two files leaves it
+    assert list(Run.open(run.folder).chooser(["odd"], vae=vae).surrogates) == ["odd"]
+    described = json.loads((run.folder / DESCRIPTION).read_text())
+    (run.folder / DESCRIPTION).write_text(json.dumps(described | {"properties": [{"property": "odd"}]}))
+    with pytest.raises(CheckpointError, match="remove both"):
+        run.chooser(["odd"], vae=vae)
+    (run.folder / DESCRIPTION).write_text("[]")
+    with pytest.raises(CheckpointError, match="remove it to fit a new one"):
+        run.chooser(["odd"], vae=vae)
+
+
+def test_test_dags_are_not_seen_by_those_who_choose(data: Dataset) -> None:
+    lied = [replace(dag, properties={"load": -1e6}) for dag in data.test.dags]
+    other = Dataset.of(data.name, data.train, data.validation, lied)
+    task = task_of(data)
+    found = [fit_chooser(task, each, ["load"], progress=False).surrogates["load"] for each in (data, other)]
+    assert found[0].predict(data.test.dags).tolist() == found[1].predict(data.test.dags).tolist()

@@ -38,6 +38,7 @@ TRIAL_TREES = 60  # while regressors are compared
 HELD_BACK = 0.1  # of the training DAGs, where there is no validation part
 MIN_KNOWN = 40  # DAGs with a known value
 MIN_HELD_BACK = 20
+MAX_STATES = 2048  # numbers of a graph's state; a linear model of more would take minutes
 
 
 class Prediction(NamedTuple):
@@ -73,6 +74,11 @@ class Inputs(NamedTuple):
         if candidate == "linear on graph states":
             return self.states
         return self.plain if not candidate.endswith("latents") else torch.cat([self.plain, self.latents], 1)
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The regressors that can be fitted to these in a sensible time."""
+        return CANDIDATES if self.states.shape[1] <= MAX_STATES else CANDIDATES[1:]
 
 
 @dataclass(frozen=True)
@@ -183,16 +189,16 @@ def _fitted(
     truth = (values - center) / scale
     trial = max(1, min(TRIAL_TREES, trees))
     steps = [*([trial] * (len(CANDIDATES) - 1)), trees]
-    errors = {}
-    for number, candidate in enumerate(CANDIDATES):
-        done = sum(steps[: max(number - 1, 0)]) / sum(steps)
+    errors: dict[Candidate, float] = {}
+    for candidate in inputs.candidates:
+        done = trial * sum(each != CANDIDATES[0] for each in errors) / sum(steps)
 
         def tell(share: float, done: float = done) -> None:
             report(done + share * trial / sum(steps))
 
         regressor = _fit(candidate, inputs.at(train), truth[train], seed, trial, tell)
         errors[candidate] = rmse(regressor.predict(inputs.at(choosing).seen_by(candidate)), truth[choosing])
-    best = min(CANDIDATES, key=lambda candidate: errors[candidate])
+    best = min(errors, key=lambda candidate: errors[candidate])
     rows = torch.cat([train, choosing])
     chosen = _fit(
         best, inputs.at(rows), truth[rows], seed, trees, lambda share: report(1 - (1 - share) * trees / sum(steps))

@@ -22,7 +22,7 @@ from dvae.files import read_json
 from dvae.nas import trained_module
 from dvae.paper import searches
 from dvae.reports.study_section import StudyFacts
-from dvae.runs import Run
+from dvae.runs import Run, chooser
 from dvae.runs.listing import summary
 from dvae.runs.predictor import DESCRIPTION, TENSORS
 from dvae.studies import Study, study_names
@@ -63,6 +63,8 @@ def targets(folder: Path) -> list[Target]:
     return [
         in_run("predictor", DESCRIPTION, _predictor, changed_json, 0.1),
         in_run("predictor's tensors", TENSORS, _predictor, changed_safetensors, 0.1),
+        in_run("chooser", chooser.DESCRIPTION, _chooser, changed_json, 0.1),
+        in_run("chooser's tensors", chooser.TENSORS, _chooser, changed_safetensors, 0.1),
         in_run("training in a list", "training.json", summary, changed_json, 0.3),
         in_run("generation", "generation.json", summary, changed_json, 0.2, MEASURED),
         in_run("trackers", TRACKING, lambda at: recalled(at, "mlflow"), changed_json, 0.3, b'{"mlflow": "abc"}'),
@@ -87,7 +89,7 @@ def _copied(source: Path, at: Path) -> None:
 
 
 def _predicted(folder: Path) -> Path:
-    """A run with a predictor."""
+    """A run with a predictor, and regressors to choose by."""
     items = []
     for number in range(70):
         types = ("in", *["amp"] * (1 + number % 3), "out")
@@ -95,11 +97,13 @@ def _predicted(folder: Path) -> Path:
         items.append(ScoredDag(Dag(types, edges, properties={"gain": float(len(types))}), number / 7))
     write_jsonl(folder / "amps.jsonl", items)
     run = folder / "predicted"
-    made = Run.create(run, data=folder / "amps.jsonl", hidden=4, latent=2, epochs=1, preset="paper", validation=0.2)
+    small = {"hidden": 4, "latent": 2, "epochs": 1, "preset": "paper", "conditions": ("gain",)}
+    made = Run.create(run, data=folder / "amps.jsonl", validation=0.2, **small)
     made.fit(device="cpu", progress=False)
     few = {"seed": 0, "trees": 4, "progress": None}
     with mock.patch.object(prediction.fit_predictor, "__kwdefaults__", few):
         made.predictor(device="cpu")
+    made.chooser(["gain"], vae=made.model("cpu"))
     return run
 
 
@@ -109,6 +113,14 @@ def _predictor(at: Path) -> Any:
     dags = [item.dag for item in load_dags(str(opened.config.data))[:2]]
     with mock.patch("dvae.runs.run.fit_predictor", side_effect=dvae.errors.DvaeError("no predictor of this run")):
         return opened.predict(dags, device="cpu")
+
+
+def _chooser(at: Path) -> Any:
+    """What is kept to choose by, or the reason why there is nothing; it is not fitted anew."""
+    opened = Run.open(at)
+    dags = [item.dag for item in load_dags(str(opened.config.data))[:2]]
+    with mock.patch("dvae.runs.run.fit_chooser", side_effect=dvae.errors.DvaeError("nobody to choose")):
+        return opened.chooser(["gain"], vae=opened.model("cpu")).surrogates["gain"].predict(dags)
 
 
 def _place(at: Path) -> Any:
