@@ -27,8 +27,8 @@ from dvae.tasks.rules import GrowthRules
 NO_CONDITIONS = "this model was trained without conditions; train one with: dvae train --condition NAMES"
 ATTEMPTS = 20  # at a graph that obeys the rules, after the first
 ENCODE_AT_ONCE = {"cpu": 1024, "cuda": 16384}
-ENCODE_BYTES = 1 << 30  # of graphs that are encoded at once, where they are large
-SMALL_BYTES = 8 << 30  # of others, on a CPU
+ENCODE_BYTES = 1 << 30  # of large graphs that are encoded at once on a CPU
+SMALL_BYTES = 8 << 30  # of others there
 GPU_SHARE = 4  # a quarter of a GPU's memory
 LARGE = 64  # nodes
 UNKNOWN = 128  # numbers for each node and hidden unit of a part that does not say
@@ -411,15 +411,14 @@ class VAE(nn.Module):
         size = ENCODE_AT_ONCE.get(self.device.type, 1024)
         if len(batch):
             edges = int(batch.adjacency.flatten(1).sum(1).max())
-            room = ENCODE_BYTES if batch.max_nodes > LARGE else self._room()
-            size = max(1, min(size, room // self.bytes_per_graph(batch.max_nodes, edges)))
+            size = max(1, min(size, self._room(batch.max_nodes) // self.bytes_per_graph(batch.max_nodes, edges)))
         for part in batch.split(size):
             yield part.to(self.device)
 
-    def _room(self) -> int:
-        """Bytes that small graphs may take; the same every time on one device, whatever else runs there."""
+    def _room(self, nodes: int) -> int:
+        """Bytes that graphs may take together; the same every time on one device, whatever else runs there."""
         if self.device.type != "cuda":
-            return SMALL_BYTES
+            return ENCODE_BYTES if nodes > LARGE else SMALL_BYTES
         return torch.cuda.get_device_properties(self.device).total_memory // GPU_SHARE
 
 
