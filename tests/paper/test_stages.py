@@ -269,6 +269,7 @@ def test_straight_axes_are_the_preset_auto_of_a_gpu() -> None:
         recipe, auto = experiment.recipe("dvae-axes"), get(experiment.source.task).recipe("cuda")
         assert (recipe.model.head, recipe.model.hidden) == ("one-to-one", auto["model.hidden"])
         assert recipe.model.head_weight == auto.get("model.head_weight")
+        assert recipe.model.kl_weight == auto.get("model.kl_weight", ModelConfig().kl_weight)
         for name in ("epochs", "batch_size", "warmup"):
             assert getattr(recipe.training, name) == auto[f"training.{name}"]
 

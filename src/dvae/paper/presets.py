@@ -78,7 +78,7 @@ PAPER_ENAS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "dvae-original": ({"name": "dvae", "noise_scale": 0.01}, {}),
     "dvae-sum": ({"name": "dvae", "readout": "sum"}, {}),  # not in the paper: it learns many times faster
     "dvae-axes": (
-        {"name": "dvae", "readout": "sum", "head": "one-to-one", "head_weight": 3.0},
+        {"name": "dvae", "readout": "sum", "head": "one-to-one", "head_weight": 3.0, "kl_weight": 0.01},
         {**STRAIGHT_AXES, "epochs": 18, "learning_rate": 3e-3, "warmup": 100},
     ),
 }

@@ -67,8 +67,8 @@ class EnasTask(Task):
         common = {"model.readout": "sum", "training.warmup": 100}
         if device == "cuda":
             return common | {
-                "model.hidden": 501, "model.head_weight": 3.0, "training.batch_size": 512,
-                "training.learning_rate": 3e-3, "training.epochs": 18,
+                "model.hidden": 501, "model.head_weight": 3.0, "model.kl_weight": 0.01,
+                "training.batch_size": 512, "training.learning_rate": 3e-3, "training.epochs": 18,
             }  # fmt: skip
         return common | {"model.hidden": 64, "training.batch_size": 64, "training.learning_rate": 4e-3}
 
