@@ -2,8 +2,8 @@
 # Large DAGs, each training by itself on the GPU; schedules end with their time, however fast the machine is:
 #   bash benchmarks/h200/large.sh OUT PART...
 # Parts, with their seconds: scaling (150, time and memory against nodes; sizes that are known are not measured again),
-# back (240, which of the small HLS graphs come back), prior and places (330 each, HLS as LayerDAG measures: drawn from
-# the prior, and variations of training graphs). The data (benchmarks/large_data.py) lie in carry/hls: hls.jsonl.gz, and
+# back (240, which of the small HLS graphs come back), prior and places (900 and 500, HLS as LayerDAG measures: drawn from
+# the prior, one, the best of 16 and of 32, and variations of training graphs). The data (benchmarks/large_data.py) lie in carry/hls: hls.jsonl.gz, and
 # types64.jsonl.gz (--max-nodes 64 --types).
 set -uo pipefail
 out=${1:?a folder for what comes back}
@@ -12,7 +12,7 @@ work=/tmp/large
 
 scaling() {
     cp benchmarks/results/2026-11-16-large-h200/scaling_cuda.json "$out/"
-    timeout 150 python3 benchmarks/scaling.py --device cuda --hidden 256 --batch 32 --seconds 0.3 --limit 5 \
+    timeout 150 python3 benchmarks/scaling.py --device cuda --hidden 256 --batch 32 --seconds 0.3 --limit 6 \
         --nodes 512,1024,8,32,64,128,256 --out "$out" >"$out/scaling.txt" 2>&1
 }
 
@@ -34,7 +34,13 @@ judged() { # NAME OPTIONS...: one model on HLS, in folders of its own
         --work $work/"$1" --out "$out/$1" --models layerwise --seconds 240 "${@:2}" 2>&1 | tail -n 2
 }
 
-prior() { judged prior; }
+prior() {
+    judged prior
+    for count in 16 32; do
+        python3 -m dvae evaluate $work/prior/hls-layerwise --surrogate LUT --labels 3000 --best-of $count --device cuda --json \
+            >"$out/prior-best-of-$count.json" 2>"$out/prior-best-of-$count.txt"
+    done
+}
 
 places() { judged places --places 8 --change 0.35 --set kl_weight=0.005 --set mutations=0.5; }
 

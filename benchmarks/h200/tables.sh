@@ -6,8 +6,9 @@
 # that share the GPU through MPS train at 38% of the speed that each has alone (D-VAE on ENAS-6: 6,900 graphs a second of
 # 18,200), so together 2.3 times as fast as one after the other; seven, with DeepGMG among them and two trainings on large
 # graphs or searches beside, only 1.6 times.
+# Searches run on CPU cores, with SEARCHES=1 also on the GPU. Six trainings, several evaluations and sparse GPs at once can fill
+# the GPU's memory: then one of them ends with an error.
 #   carry/stages             stages that are there already, among them the trained model that is searched
-#   carry/models/asia_axes   a model of Asia with straight axes, searched as in the paper
 #   results.tar.gz.*         pieces of an archive: stages of `dvae reproduce --preset paper`, without weights; rounds of searches; logs
 #   *.safetensors            models that were trained and not measured in time
 set -uo pipefail
@@ -51,17 +52,11 @@ trial() { # NUMBER DEVICE: one search as in the paper, unless another process ha
         >"$place/logs/trial$1.txt" 2>&1 && touch "$place/done/trial$1"
 }
 
-asia() { # SEED: the paper's search on Asia with straight axes
-    cd "$place/repo" || exit
-    timeout "$(seconds)" python3 benchmarks/search.py carry/models/asia_axes --task asia-bnlearn --warm 5000 --strategies paper --each 50 \
-        --seeds 1 --first-seed "$1" --lines "$place/out/asia$1.jsonl" --json >"$place/logs/asia$1.txt" 2>&1
-}
-
 searches() { # on the GPU, one after the other
     for number in $LEFT; do trial "$number" "$device"; done
 }
-export -f seconds row known trial asia searches
-export LEFT="6 5 4 3" # of the ten
+export -f seconds row known trial searches
+export LEFT="6" # of the ten
 
 if [ ! -e "$place" ]; then
     mkdir -p "$place"/{logs,runs,done,claims,out} /tmp/mps
@@ -70,13 +65,11 @@ if [ ! -e "$place" ]; then
     if command -v nvidia-cuda-mps-control; then nvidia-cuda-mps-control -d; fi
     cat >"$place/queue" <<-'QUEUE'
 		fast enas6/dvae-fast 1 1/1 table3
+		svae_enas enas6/svae 1 1/1 table2
+		pace_asia asia-bnlearn/pace 1 1/1 table1 table2
+		axes_enas enas6/dvae-axes 3 1/1 table1 table2
 		deepgmg_enas enas6/deepgmg 1 1/1 table1
 		deepgmg_asia asia-bnlearn/deepgmg 1 1/1 table1
-		svae_asia asia-bnlearn/svae 1 1/1 table2
-		pace_enas enas6/pace 1 1/1 table1 table2
-		graphrnn_enas enas6/graphrnn 1 1/1 table1 table2
-		pace_asia asia-bnlearn/pace 1 1/1 table1 table2
-		svae_enas enas6/svae 1 1/1 table2
 		gcn_enas enas6/gcn-in-place 1 1/1 table1 table2
 		gcn_asia asia-bnlearn/gcn-in-place 1 1/1 table1 table2
 		noise_enas enas6/dvae-original 1 1/1 table1 table2
@@ -86,7 +79,6 @@ if [ ! -e "$place" ]; then
     setsid xargs -a "$place/queue" -P "${SLOTS:-6}" -L 1 bash -c 'row "$@"' _ >"$place/logs/queue.log" 2>&1 &
     if [ -n "${SEARCHES:-}" ]; then setsid bash -c searches >"$place/logs/searches.log" 2>&1 & fi
     echo "$LEFT" | tr ' ' '\n' | tac | CUDA_VISIBLE_DEVICES='' setsid xargs -P "${TRIALS:-3}" -I N bash -c 'trial N cpu' >"$place/logs/trials.log" 2>&1 &
-    seq 8 9 | CUDA_VISIBLE_DEVICES='' setsid xargs -P "${ASIA:-4}" -L 1 bash -c 'asia "$@"' _ >"$place/logs/asia.log" 2>&1 &
 fi
 while [ $(($(date +%s) - began)) -lt "$wait" ]; do sleep 1; done
 echo "finished: $(ls "$place/done" | tr '\n' ' ')"

@@ -17,13 +17,14 @@ from dvae import Dag
 from dvae.cli.main import app
 from dvae.dag import Dataset, write_jsonl
 from dvae.errors import CheckpointError, ConfigError
-from dvae.evaluation import Surrogate, generate, judge_generation
+from dvae.evaluation import Surrogate, choice, generate, judge_generation
 from dvae.evaluation.choice import Chooser, fit_chooser
 from dvae.evaluation.graph_tensors import NodeInputs
+from dvae.evaluation.labelled import Labelled
 from dvae.evaluation.surrogate import BothWays
 from dvae.models import build
 from dvae.runs import Run
-from dvae.runs.chooser import DESCRIPTION, TENSORS
+from dvae.runs.chooser import DESCRIPTION, TENSORS, read_chooser
 from dvae.tasks import GenericTask
 from dvae.tasks.graph_rules import GraphRules
 from evaluation.test_generation import SMALL, conditioned, random_dags
@@ -127,6 +128,9 @@ def test_the_commands_take_the_best(tmp_path: Path, data: Dataset) -> None:
     assert "--best-of goes with --given" in without.output
     with pytest.raises(ConfigError, match="nearest to a condition"):
         run.sample(3, best_of=4)
+    with pytest.raises(ConfigError, match="without the condition lod"):
+        run.sample(3, best_of=4, given={"lod": 1.0})
+    assert run.sample(0, best_of=4, given={"load": 1.0}) == []
     alone = runner.invoke(app, ["evaluate", str(folder), "--best-of", "4"])
     assert alone.exit_code == 2
     assert "go with --surrogate" in alone.output
@@ -136,30 +140,106 @@ def test_the_commands_take_the_best(tmp_path: Path, data: Dataset) -> None:
     assert json.loads(judged.stdout)["best_of"] == 2
 
 
-def test_regressors_are_kept_and_fitted_again_for_other_data(tmp_path: Path, data: Dataset) -> None:
+@pytest.fixture
+def run(tmp_path: Path, data: Dataset) -> Run:
+    """A run with two conditions, on a file of DAGs."""
+    write_jsonl(tmp_path / "dags.jsonl", data.items())
     settings: dict[str, Any] = {"preset": "paper", "hidden": 8, "latent": 4, "epochs": 1, "conditions": ("load", "odd")}
-    run = Run.create(tmp_path / "run", data=data, **settings)
-    run.fit(device="cpu", progress=False)
-    vae = run.model("cpu")
-    first = run.chooser(["load"], vae=vae)
-    written = (run.folder / TENSORS).read_bytes()
-    assert Run.open(run.folder).chooser(["load"], vae=vae).surrogates["load"].predict(data.test.dags).tolist() == (
-        first.surrogates["load"].predict(data.test.dags).tolist()
+    made = Run.create(tmp_path / "run", data=tmp_path / "dags.jsonl", **settings)
+    made.fit(device="cpu", progress=False)
+    return made
+
+
+def predicted(run: Run, data: Dataset, name: str = "load") -> list[float]:
+    """What the run's regressor says, opened anew."""
+    found: list[float] = (
+        Run.open(run.folder).chooser([name], device="cpu").surrogates[name].predict(data.test.dags).tolist()
     )
-    assert (run.folder / TENSORS).read_bytes() == written
-    both = run.chooser(["odd", "load"], vae=vae)
-    assert list(both.surrogates) == ["odd", "load"]
-    found = [chooser.surrogates["load"].predict(data.test.dags).tolist() for chooser in (first, both)]
-    assert found[0] == found[1]
-    (run.folder / TENSORS).write_bytes(written)  # as a kill between the two files leaves it
-    assert list(Run.open(run.folder).chooser(["odd"], vae=vae).surrogates) == ["odd"]
+    return found
+
+
+def test_regressors_are_kept(run: Run, data: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = predicted(run, data)
+    odd = predicted(run, data, "odd")
+    state = torch.get_rng_state()
+    with monkeypatch.context() as patch:
+        patch.setattr(choice, "fit_chooser", None)
+        assert (predicted(run, data), predicted(run, data, "odd")) == (first, odd)
+        assert torch.equal(torch.get_rng_state(), state)
+        moved = run.folder.parent / "elsewhere.jsonl"
+        Path(str(run.config.data)).rename(moved)  # what is kept does without the data
+        assert predicted(run, data) == first
+        moved.rename(str(run.config.data))
     described = json.loads((run.folder / DESCRIPTION).read_text())
     (run.folder / DESCRIPTION).write_text(json.dumps(described | {"properties": [{"property": "odd"}]}))
     with pytest.raises(CheckpointError, match="remove both"):
-        run.chooser(["odd"], vae=vae)
+        predicted(run, data)
     (run.folder / DESCRIPTION).write_text("[]")
     with pytest.raises(CheckpointError, match="remove it to fit a new one"):
-        run.chooser(["odd"], vae=vae)
+        predicted(run, data)
+
+
+def test_regressors_are_fitted_again_where_values_have_changed(run: Run, data: Dataset) -> None:
+    before = predicted(run, data)
+    turned = [
+        replace(one, dag=replace(one.dag, properties={"load": -one.dag.properties["load"]})) for one in data.items()
+    ]
+    write_jsonl(Path(str(run.config.data)), turned)
+    after = predicted(run, data)
+    assert torch.corrcoef(torch.tensor([before, after]))[0, 1] < -0.5
+
+
+def test_half_of_what_was_written_is_fitted_again(run: Run, data: Dataset) -> None:
+    before = predicted(run, data)
+    tensors = (run.folder / TENSORS).read_bytes()
+    predicted(run, data, "odd")
+    (run.folder / TENSORS).write_bytes(tensors)  # as a kill between the two files leaves it
+    assert read_chooser(run.folder) == {}
+    assert predicted(run, data) == before
+
+
+def test_two_conditions_count_alike(run: Run, data: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Length(Counting):
+        def predict(self, dags: Sequence[Dag], batch_size: int = 1024) -> Tensor:
+            return torch.tensor([float(len(dag)) for dag in dags]).double()
+
+    monkeypatch.setattr(choice, "AT_ONCE", 7)  # several parts
+    vae = run.model("cpu")
+    assert vae.conditions is not None
+    both = Chooser({"load": Counting(), "odd": Length()})
+    asked = {"load": 3.0, "odd": 6.0}
+    found = both.nearest(5, vae, vae.task.batch(data.train.dags), vae.conditions.row(asked))
+    scale = dict(zip(vae.conditions.names, vae.conditions.scale.tolist(), strict=True))
+    for dag, start in zip(vae.task.unbatch(found), range(0, 80, 5), strict=True):
+        distances = {
+            one.types: ((one.types.count("a") - 3) / scale["load"]) ** 2 + ((len(one) - 6) / scale["odd"]) ** 2
+            for one in data.train.dags[start : start + 5]
+        }
+        assert distances[dag.types] == pytest.approx(min(distances.values()), abs=1e-5)
+    with pytest.raises(ConfigError, match="no regressor of odd to choose by"):
+        COUNTING.nearest(5, vae, vae.task.batch(data.train.dags), vae.conditions.row(asked))
+
+
+def test_a_prediction_that_is_no_number_is_not_near(data: Dataset) -> None:
+    class Unsure(Counting):
+        def predict(self, dags: Sequence[Dag], batch_size: int = 1024) -> Tensor:
+            return torch.tensor([torch.nan, 1.0, 9.0]).double()
+
+    vae = conditioned(task_of(data), data)
+    assert vae.conditions is not None
+    batch = vae.task.batch(data.train.dags[:3])
+    found = Chooser({"load": Unsure()}).nearest(3, vae, batch, vae.conditions.row({"load": 8.0}))
+    assert vae.task.unbatch(found)[0].types == data.train.dags[2].types
+
+
+def test_few_labels_are_refused_or_shared_out(data: Dataset) -> None:
+    bare = [dag.plain() for dag in data.validation.dags]
+    without = Dataset.of("own", data.train.dags, bare, data.test.dags)
+    train, validation = Labelled.parts(without, "load")
+    assert (len(train.dags), len(validation.dags)) == (72, 8)
+    few = Dataset.of("own", [*data.train.dags[:3], *bare], bare, data.test.dags)
+    with pytest.raises(ConfigError, match="3 training DAGs have the property 'load'; a regressor needs at least 4"):
+        fit_chooser(task_of(data), few, ["load"], progress=False)
 
 
 def test_test_dags_are_not_seen_by_those_who_choose(data: Dataset) -> None:

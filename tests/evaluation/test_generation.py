@@ -127,7 +127,7 @@ def test_a_tenth_is_kept_back_where_there_is_no_validation_part(task: GenericTas
 
 def test_what_cannot_be_judged_is_said(task: GenericTask, data: Dataset) -> None:
     vae = conditioned(task, data)
-    with pytest.raises(ConfigError, match="without the condition odd: dvae train --condition odd"):
+    with pytest.raises(ConfigError, match=r"without the condition odd \(it has load\): dvae train --condition odd"):
         judge_generation(vae, data, "odd", progress=False)
     with pytest.raises(ConfigError, match=r"have the property 'lod' \(there are load, odd\)"):
         judge_generation(vae, data, "lod", progress=False)

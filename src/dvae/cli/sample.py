@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from dvae.cli import inputs, options, output
 from dvae.errors import ConfigError
-
-if TYPE_CHECKING:
-    from dvae.dag import DagBatch
-    from dvae.models import VAE
 
 
 def sample(
@@ -36,6 +32,7 @@ def sample(
         options.change("With --like: how far from these DAGs, from 0 (as they are) to 1 (nothing is left of them)."),
     ] = None,
     best_of: options.BestOf = 1,
+    data: options.MovedData = None,
     seed: options.Seed = None,
     out: options.DagsOut = None,
     draw: options.Draw = None,
@@ -48,35 +45,35 @@ def sample(
     dvae sample runs/circuits --given fom=250 --count 100 --best-of 16. With --like, --count are the DAGs for each of
     the file: dvae sample runs/circuits --like best.jsonl --change 0.5 makes variations of them.
     """
+    from dvae.evaluation.generation import check_condition
     from dvae.runs import Run
-
-    output.check_outputs(out, draw)
-    asked, opened = inputs.conditions(given), Run.open(run)
-    if best_of > 1 and not asked:
-        raise ConfigError("--best-of goes with --given, what the DAGs should be near to")
-    vae = opened.model(device)
-    drawn = count * best_of
-    if like is not None:
-        batch = _alike(vae, like, drawn, asked, change, greedy=greedy, seed=seed, valid=valid)
-    elif change is not None:
-        raise ConfigError("--change goes with --like, the DAGs to begin with")
-    else:
-        latents = vae.prior(drawn, seed=seed, given=asked)
-        batch = vae.decode_batch(latents, greedy=greedy, seed=seed, valid=valid, given=asked)
-    if best_of > 1:
-        batch = opened.nearest(vae, batch, asked, best_of, progress=True)
-    output.print_dags(vae.task, batch, out, draw, json)
-
-
-def _alike(
-    vae: VAE, file: Path, count: int, given: dict[str, float] | None, change: float | None, **how: Any
-) -> DagBatch:
     from dvae.tasks import read_dags
 
-    if given is None and change is None:
+    output.check_outputs(out, draw)
+    asked, opened = inputs.conditions(given), Run.open(run, data=data)
+    if best_of > 1 and not asked:
+        raise ConfigError("--best-of goes with --given, what the DAGs should be near to")
+    if change is not None and like is None:
+        raise ConfigError("--change goes with --like, the DAGs to begin with")
+    if like is not None and asked is None and change is None:
         raise ConfigError("--like goes with --given, what should be other about the DAGs, or --change, how much")
-    dags = [item.dag for item in read_dags(vae.task, file)]
-    if change is not None:
-        return vae.variations_batch(dags, change, given=given, copies=count, **how)
-    assert given is not None
-    return vae.with_conditions_batch(dags, given, copies=count, **how)
+    vae = opened.model(device)
+    how: dict[str, Any] = {"greedy": greedy, "seed": seed, "valid": valid}
+    dags = [] if like is None else [item.dag for item in read_dags(vae.task, like)]
+    if best_of > 1:
+        assert asked is not None
+        for name in asked:
+            check_condition(vae, name)
+        chooser = opened.chooser(list(asked), device=device, progress=True)
+        for name, surrogate in chooser.surrogates.items():
+            output.note(f"{name}: chosen by a regressor with r {surrogate.validation_pearson:.3f} on DAGs kept back")
+        wanted = [dag for dag in dags for _ in range(count)] if like is not None else [None] * count
+        batch = chooser.best(best_of, vae, wanted, asked, change=change, progress=True, **how)
+    elif change is not None:
+        batch = vae.variations_batch(dags, change, given=asked, copies=count, **how)
+    elif like is not None:
+        assert asked is not None
+        batch = vae.with_conditions_batch(dags, asked, copies=count, **how)
+    else:
+        batch = vae.decode_batch(vae.prior(count, seed=seed, given=asked), given=asked, **how)
+    output.print_dags(vae.task, batch, out, draw, json)

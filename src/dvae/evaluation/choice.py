@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from dvae.config import check
-from dvae.dag import DagBatch, Dataset
+from dvae.dag import Dag, DagBatch, Dataset
 from dvae.errors import ConfigError
+from dvae.evaluation.common import block_size, next_seed
 from dvae.evaluation.graph_tensors import NodeInputs
 from dvae.evaluation.labelled import Labelled
 from dvae.evaluation.surrogate import Surrogate, SurrogateSettings, fit_surrogate
 from dvae.models import VAE
+from dvae.models.conditions import Conditions
 from dvae.models.vae import NO_CONDITIONS
+from dvae.progress import progress_bar
 from dvae.tasks import Task
 
 AT_ONCE = 2048  # DAGs whose properties are predicted together
-PASSES = 400_000  # over one graph each, in training
-EPOCHS = (40, 300)  # at least and at most
-SEED = 1  # not that of the surrogates which judge what is chosen
+PASSES = 250_000  # over one graph each in training, where that is between the epochs below
+EPOCHS = (12, 300)  # at least and at most
+SEED = 7_310_459  # of no surrogate that judges what is chosen
 
 
 @dataclass(frozen=True)
@@ -38,22 +42,53 @@ class Chooser:
         """
         check(count >= 1, f"a DAG is chosen from at least 1, not from {count}")
         check(len(batch) % count == 0, f"{len(batch):,} DAGs cannot be divided into groups of {count}")
+        if vae.conditions is None:
+            raise ConfigError(NO_CONDITIONS)
         groups = max(1, AT_ONCE // count)
         wanted = asked.expand(len(batch) // count, -1).double().cpu()
+        known = [name in self.surrogates for name in vae.conditions.names]
+        unknown = ~wanted.isnan().all(0) & ~torch.tensor(known)
+        if bool(unknown.any()):
+            names = [name for name, missing in zip(vae.conditions.names, unknown.tolist(), strict=True) if missing]
+            raise ConfigError(f"there is no regressor of {', '.join(names)} to choose by")
+        if not len(batch):
+            return batch
         chosen = []
         for part, rows in zip(batch.split(count * groups), wanted.split(groups), strict=True):
-            predicted = self._predicted(vae, part).view(len(rows), count, -1)
-            distance = (predicted - rows[:, None]).square().nansum(2)  # group candidate
+            predicted = self._predicted(vae, vae.conditions, part).view(len(rows), count, -1)
+            squares = torch.where(rows[:, None].isnan(), 0.0, (predicted - rows[:, None]).square())
+            distance = squares.sum(2).nan_to_num(nan=torch.inf)  # group candidate
             broken = ~vae.task.valid(part).cpu().view_as(distance)
             best = distance.masked_fill(broken & ~broken.all(1, keepdim=True), torch.inf).argmin(1)
             chosen.append(part.select((torch.arange(len(rows)) * count + best).to(part.device)))
         return DagBatch.cat(chosen)
 
-    def _predicted(self, vae: VAE, batch: DagBatch) -> Tensor:
-        """The conditions of DAGs, standardised; NaN where there is no regressor of one."""  # dag condition
+    def best(
+        self, count: int, vae: VAE, like: Sequence[Dag | None], given: Mapping[str, float], *,
+        change: float | None = None, seed: int | None = None, progress: bool | None = None, **how: Any,
+    ) -> DagBatch:  # fmt: skip
+        """One DAG like each of `like`, or new where that is None: of `count`, the nearest to what is `given`.
+
+        DAGs like others are variations of them by `change`, or, without it, what they would be with other conditions;
+        `how` is `greedy` and `valid`. All of `like` are DAGs, or none is.
+        """
         if vae.conditions is None:
             raise ConfigError(NO_CONDITIONS)
-        dags, known = vae.task.unbatch(batch), vae.conditions
+        asked, made = vae.conditions.row(given), [vae.task.batch([]).to(vae.device)]
+        seeds = torch.Generator()
+        seeds.seed() if seed is None else seeds.manual_seed(seed)
+        groups = max(1, block_size(vae, 1) // count)
+        with progress_bar("DAGs", len(like), "DAGs", progress) as bar:
+            for start in range(0, len(like), groups):
+                some = like[start : start + groups]
+                drawn = _drawn(vae, some, given, change, copies=count, seed=next_seed(seeds), **how)
+                made.append(self.nearest(count, vae, drawn, asked))
+                bar.update(len(some))
+        return DagBatch.cat(made[1:] or made)
+
+    def _predicted(self, vae: VAE, known: Conditions, batch: DagBatch) -> Tensor:
+        """The conditions of DAGs, standardised; NaN where there is no regressor of one."""  # dag condition
+        dags = vae.task.unbatch(batch)
         found = torch.full((len(dags), len(known.names)), torch.nan, dtype=torch.float64)
         for place, name in enumerate(known.names):
             if name in self.surrogates:
@@ -62,10 +97,27 @@ class Chooser:
         return found
 
 
+def _drawn(
+    vae: VAE, like: Sequence[Dag | None], given: Mapping[str, float], change: float | None, *, copies: int, seed: int,
+    **how: Any,
+) -> DagBatch:  # fmt: skip
+    """`copies` DAGs for each of `like`: new ones, variations, or what they would be with other conditions."""
+    known = [dag for dag in like if dag is not None]
+    if not known:
+        latents = vae.prior(copies * len(like), seed=seed, given=given)
+        return vae.decode_batch(latents, seed=seed, given=given, **how)
+    if change is None:
+        return vae.with_conditions_batch(known, given, copies=copies, seed=seed, **how)
+    return vae.variations_batch(known, change, given=given, copies=copies, seed=seed, **how)
+
+
 def fit_chooser(
     task: Task, data: Dataset, names: Sequence[str], *, device: torch.device | str = "cpu", progress: bool | None = None
 ) -> Chooser:
-    """Regressors of properties, trained on all training DAGs that have them; the test part is not looked at."""
+    """Regressors of properties, trained on the training DAGs that have them; the test part is not looked at.
+
+    The validation DAGs say which epoch was best, or, where they do not have the property, a tenth of the training DAGs.
+    """
     fitted = {}
     for name in names:
         train, validation = Labelled.parts(data, name)

@@ -188,6 +188,7 @@ def judge_generation(
     started, settings = time.monotonic(), settings or SurrogateSettings()
     check(change is None or 0 <= change <= 1, f"change is a share, from 0 to 1, not {change}")
     train, validation = Labelled.parts(data, name, labels, seed)
+    check_condition(vae, name)
     test = Labelled.of(data, data.test, name, test_limit, seed)
     models = None if change is None else Labelled.of(data, data.train, name, seed=seed)
     if best_of > 1 and chooser is None:
@@ -233,6 +234,14 @@ def judge_generation(
     )  # fmt: skip
 
 
+def check_condition(vae: VAE, name: str) -> None:
+    """Refuses a property that the model was not trained to be given."""
+    names = () if vae.conditions is None else vae.conditions.names
+    if name not in names:
+        has = f" (it has {', '.join(names)})" if names else ""
+        raise ConfigError(f"this model was trained without the condition {name}{has}: dvae train --condition {name}")
+
+
 def generate(
     vae: VAE, name: str, values: Sequence[float], *, valid: bool = False, models: Labelled | None = None,
     change: float = 1.0, best_of: int = 1, chooser: Chooser | None = None, seed: int = 0,
@@ -243,8 +252,8 @@ def generate(
     With `models`, a variation of one of those that are nearest to the value, `change` of the way to any other. With a
     `chooser`, the one of `best_of` DAGs that it says is nearest to the value.
     """
-    if vae.conditions is None or name not in vae.conditions.names:
-        raise ConfigError(f"this model was trained without the condition {name}: dvae train --condition {name}")
+    check_condition(vae, name)
+    assert vae.conditions is not None
     check(best_of == 1 or chooser is not None, "the best of several DAGs needs somebody who chooses it")
     rows = torch.full((len(values), len(vae.conditions.names)), torch.nan, device=vae.device)
     place = vae.conditions.names.index(name)
@@ -260,7 +269,7 @@ def generate(
             if models is None:
                 latents = vae.conditions.conditional(noise, asked)
             else:
-                near = models.near([values[row] for row in some.repeat_interleave(best_of).tolist()], generator)
+                near = models.near([values[row] for row in some.tolist()], generator, best_of)
                 latents = _varied(vae, [models.dags[place] for place in near], asked, noise, change)
             for part, given in zip(*(all_.split(groups * best_of) for all_ in (latents, asked)), strict=True):
                 drawn = vae.decode_batch(part, seed=next_seed(generator), given=given, valid=valid)

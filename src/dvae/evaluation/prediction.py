@@ -1,7 +1,7 @@
 """Properties of DAGs, predicted with an interval.
 
-For each property several regressors are fitted: a linear model of graph states, and boosted trees on plain features,
-with and without latents. The best on DAGs that none was fitted on is fitted again with these; other DAGs calibrate its
+For each property several regressors are fitted: a linear model of graph states, unless these are very wide, and boosted
+trees on plain features, with and without latents. The best on DAGs that none was fitted on is fitted again with these; other DAGs calibrate its
 intervals.
 """
 

@@ -110,7 +110,7 @@ class Surrogate:
 
     def to(self, device: torch.device | str) -> Surrogate:
         """The same on another device."""
-        return replace(self, network=self.network.to(device))
+        return replace(self, network=copy.deepcopy(self.network).to(device))
 
     @torch.no_grad()
     def predict(self, dags: Sequence[Dag], batch_size: int = 1024) -> Tensor:

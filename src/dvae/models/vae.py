@@ -27,8 +27,8 @@ from dvae.tasks.rules import GrowthRules
 NO_CONDITIONS = "this model was trained without conditions; train one with: dvae train --condition NAMES"
 ATTEMPTS = 20  # at a graph that obeys the rules, after the first
 ENCODE_AT_ONCE = {"cpu": 1024, "cuda": 16384}
-ENCODE_BYTES = 1 << 30  # of large graphs that are encoded at once on a CPU
-SMALL_BYTES = 8 << 30  # of others there
+LARGE_BYTES = {"cpu": 1 << 30, "cuda": 4 << 30}  # of large graphs that are encoded at once
+SMALL_BYTES = 8 << 30  # of others, on a CPU
 GPU_SHARE = 4  # a quarter of a GPU's memory
 LARGE = 64  # nodes
 UNKNOWN = 128  # numbers for each node and hidden unit of a part that does not say
@@ -417,8 +417,10 @@ class VAE(nn.Module):
 
     def _room(self, nodes: int) -> int:
         """Bytes that graphs may take together; the same every time on one device, whatever else runs there."""
+        if nodes > LARGE:
+            return LARGE_BYTES.get(self.device.type, LARGE_BYTES["cpu"])
         if self.device.type != "cuda":
-            return ENCODE_BYTES if nodes > LARGE else SMALL_BYTES
+            return SMALL_BYTES
         return torch.cuda.get_device_properties(self.device).total_memory // GPU_SHARE
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dvae.config import replace
-from dvae.dag import Dag, DagBatch, DagSet, Dataset, write_jsonl
+from dvae.dag import Dag, DagSet, Dataset, write_jsonl
 from dvae.devices import available_device
 from dvae.errors import CheckpointError, ConfigError, DvaeError, FormatError
 from dvae.evaluation import (
@@ -25,14 +25,15 @@ from dvae.evaluation import (
 )
 from dvae.evaluation import evaluate as measure
 from dvae.evaluation import predictivity as measure_predictivity
-from dvae.evaluation.choice import Chooser, fit_chooser
+from dvae.evaluation.choice import Chooser
+from dvae.evaluation.generation import check_condition
 from dvae.evaluation.prediction import LEVEL, predictable
 from dvae.files import read_json, write_json
 from dvae.models import VAE, Posterior, build, load, storage
 from dvae.models.config import preset_settings
 from dvae.reports import report as write_report
 from dvae.runs.auto import AutoSettings, auto_settings
-from dvae.runs.chooser import read_chooser, write_chooser
+from dvae.runs.chooser import fitted_chooser
 from dvae.runs.config import (
     FILE,
     RunConfig,
@@ -243,7 +244,8 @@ class Run:
         if not isinstance(before, dict):
             raise FormatError(f"{path} does not hold measurements by the names of properties: move it away")
         vae = self.model(device, best=best)
-        chooser = self.chooser([name], vae=vae, progress=progress) if best_of > 1 else None
+        check_condition(vae, name)
+        chooser = self.chooser([name], device=device, progress=progress) if best_of > 1 else None
         measured = judge_generation(
             vae, self.dataset, name, best_of=best_of, chooser=chooser, seed=seed, progress=progress, **options
         )
@@ -293,36 +295,28 @@ class Run:
         return self.model(device).decode(latents, **options)
 
     def sample(
-        self, count: int, *, given: Mapping[str, float] | None = None, best_of: int = 1, seed: int | None = None,
-        device: str = "auto", **options: Any,
+        self, count: int, *, given: Mapping[str, float] | None = None, best_of: int = 1, greedy: bool = False,
+        valid: bool = False, seed: int | None = None, device: str = "auto", progress: bool | None = None,
     ) -> list[Dag]:  # fmt: skip
-        """New DAGs (`VAE.sample`); with `best_of`, each the nearest to what is `given` among so many (`nearest`)."""
+        """New DAGs (`VAE.sample`); with `best_of`, each is the nearest to what is `given` among so many.
+
+        What they have is predicted by regressors (`chooser`).
+        """
         vae = self.model(device)
+        how: dict[str, Any] = {"greedy": greedy, "valid": valid, "seed": seed}
         if best_of == 1:
-            return vae.sample(count, given=given, seed=seed, **options)
-        latents = vae.prior(count * best_of, seed=seed, given=given)
-        drawn = vae.decode_batch(latents, given=given, seed=seed, **options)
-        return vae.task.unbatch(self.nearest(vae, drawn, given, best_of))
+            return vae.sample(count, given=given, **how)
+        if not given:
+            raise ConfigError("the best of several DAGs is the one nearest to a condition: say which (given)")
+        for name in given:
+            check_condition(vae, name)
+        chooser = self.chooser(list(given), device=device, progress=progress)
+        return vae.task.unbatch(chooser.best(best_of, vae, [None] * count, given, progress=progress, **how))
 
-    def nearest(
-        self, vae: VAE, batch: DagBatch, given: Mapping[str, float] | None, count: int, *, progress: bool | None = None
-    ) -> DagBatch:  # fmt: skip
-        """One of every `count` DAGs in a row: the nearest to what is `given`, as regressors predict it (`chooser`)."""
-        if vae.conditions is None or not given:
-            raise ConfigError("the best of several DAGs is the one nearest to a condition: say which (--given)")
-        asked = vae.conditions.row(given)
-        return self.chooser(list(given), vae=vae, progress=progress).nearest(count, vae, batch, asked)
-
-    def chooser(self, names: Sequence[str], *, vae: VAE, progress: bool | None = None) -> Chooser:
+    def chooser(self, names: Sequence[str], *, device: str = "auto", progress: bool | None = None) -> Chooser:
         """Regressors of the properties `names` that choose among DAGs, fitted on first use and kept in the folder."""
-        fitted_to = {"data": self.dataset.fingerprint}
-        there = read_chooser(self.folder, fitted_to, vae.device) or Chooser({})
-        missing = [name for name in names if name not in there.surrogates]
-        if missing:
-            fitted = fit_chooser(self.task, self.dataset, missing, device=vae.device, progress=progress)
-            there = Chooser({**there.surrogates, **fitted.surrogates})
-            write_chooser(self.folder, there, fitted_to)
-        return Chooser({name: there.surrogates[name] for name in names})
+        at = available_device(device)
+        return fitted_chooser(self.folder, self.task, lambda: self.dataset, names, device=at, progress=progress)
 
     def search(
         self,

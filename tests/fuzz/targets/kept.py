@@ -103,7 +103,7 @@ def _predicted(folder: Path) -> Path:
     few = {"seed": 0, "trees": 4, "progress": None}
     with mock.patch.object(prediction.fit_predictor, "__kwdefaults__", few):
         made.predictor(device="cpu")
-    made.chooser(["gain"], vae=made.model("cpu"))
+    made.chooser(["gain"], device="cpu")
     return run
 
 
@@ -119,8 +119,8 @@ def _chooser(at: Path) -> Any:
     """What is kept to choose by, or the reason why there is nothing; it is not fitted anew."""
     opened = Run.open(at)
     dags = [item.dag for item in load_dags(str(opened.config.data))[:2]]
-    with mock.patch("dvae.runs.run.fit_chooser", side_effect=dvae.errors.DvaeError("nobody to choose")):
-        return opened.chooser(["gain"], vae=opened.model("cpu")).surrogates["gain"].predict(dags)
+    with mock.patch("dvae.evaluation.choice.fit_chooser", side_effect=dvae.errors.DvaeError("nobody to choose")):
+        return opened.chooser(["gain"], device="cpu").surrogates["gain"].predict(dags)
 
 
 def _place(at: Path) -> Any:
