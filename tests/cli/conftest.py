@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import random
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from dvae.cli.main import app
+from pipelines import pipeline_lines
 
 TINY = ("--set", "model.hidden=10", "--set", "model.latent=4")
 
@@ -42,14 +41,7 @@ def call() -> Call:
 def pipelines(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A user's own DAGs: two to five nodes, several sources and sinks, scored."""
     path = tmp_path_factory.mktemp("own") / "pipelines.jsonl"
-    chance = random.Random(0)
-    lines = []
-    for _ in range(40):
-        count = chance.randint(2, 5)
-        edges = [[u, v] for v in range(count) for u in range(v) if chance.random() < 0.5]
-        types = [chance.choice(["load", "clean", "join"]) for _ in range(count)]
-        lines.append(json.dumps({"types": types, "edges": edges, "score": chance.random()}))
-    path.write_text("\n".join(lines) + "\n")
+    path.write_text(pipeline_lines(40, 5, scored=True))
     return path
 
 

@@ -92,6 +92,17 @@ def test_two_processes_train_the_model_of_one(tmp_path: Path) -> None:
             assert list(map(float, mine)) == pytest.approx(list(map(float, theirs)), rel=1e-6)
 
 
+def test_two_processes_lose_a_step_together(tmp_path: Path) -> None:
+    """The gradient of one of them is not finite: neither moves."""
+    settings = {"epochs": 1, "count": 240, "batch_size": 2, "clip": 5.0, "broken": 30}
+    two = trained(tmp_path / "two", 2, **settings)
+    main(tmp_path / "one", 1, dict(settings))
+    assert_close(two, load_file(tmp_path / "one" / "model.safetensors"))
+    main(tmp_path / "whole", 1, {**settings, "broken": 0})
+    whole = load_file(tmp_path / "whole" / "model.safetensors")
+    assert not all(torch.equal(value, whole[name]) for name, value in two.items())
+
+
 @pytest.mark.slow
 def test_two_processes_save_together_however_their_clocks_run(tmp_path: Path) -> None:
     """Whether to save is one decision of all processes: gathering the losses is a common step."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import random
 from pathlib import Path
 
 from faults.plain import plain_pictures
 from faults.scenario import Scenario, called
+from pipelines import pipeline_lines
 
 TINY = ("--set", "model.hidden=6", "--set", "model.latent=3", "--set", "training.checkpoint_seconds=0", "--batch", 8)
 FEW = ("--set", "training.validation_decodings=2", "--validation", 0.2)
@@ -52,7 +51,7 @@ def _new(at: Path) -> tuple[object, ...]:
 
 def _written(before: Path) -> None:
     before.mkdir(parents=True)
-    (before / "dags.jsonl").write_text(dags())
+    (before / "dags.jsonl").write_text(pipeline_lines(20, 4, scored=False))
     (before / "tasks.json").write_text('{"load": ["extract"], "extract": []}')
 
 
@@ -63,13 +62,3 @@ def _trained(before: Path) -> None:
     # What a run in another place than this one refers to its data by.
     toml = before / "run" / "run.toml"
     toml.write_text(toml.read_text().replace(str(before / "dags.jsonl"), "../dags.jsonl"))
-
-
-def dags() -> str:
-    chance, lines = random.Random(0), []
-    for _ in range(20):
-        count = chance.randint(2, 4)
-        edges = [[u, v] for v in range(count) for u in range(v) if chance.random() < 0.5]
-        types = [chance.choice(["load", "clean", "join"]) for _ in range(count)]
-        lines.append(json.dumps({"types": types, "edges": edges}))
-    return "\n".join(lines) + "\n"
