@@ -2,9 +2,9 @@
 # Large DAGs, each training by itself on the GPU; schedules end with their time, however fast the machine is:
 #   bash benchmarks/h200/large.sh OUT PART...
 # Parts, with their seconds: scaling (150, time and memory against nodes; sizes that are known are not measured again),
-# back (240, which of the small HLS graphs come back), prior and places (900 and 500, HLS as LayerDAG measures: drawn from
-# the prior, one, the best of 16 and of 32, and variations of training graphs). The data (benchmarks/large_data.py) lie in carry/hls: hls.jsonl.gz, and
-# types64.jsonl.gz (--max-nodes 64 --types).
+# before (240, the same of an earlier version), back (240, which of the small HLS graphs come back), prior and places (900
+# and 500, HLS as LayerDAG measures: drawn from the prior, one, the best of 16 and of 32, and variations of training
+# graphs). The data (benchmarks/large_data.py) lie in carry/hls: hls.jsonl.gz, and types64.jsonl.gz (--max-nodes 64 --types).
 set -uo pipefail
 out=${1:?a folder for what comes back}
 export PYTHONPATH=$PWD/src:$PWD/carry/site PYTHONUNBUFFERED=1 OMP_NUM_THREADS=4
@@ -14,6 +14,12 @@ scaling() {
     cp benchmarks/results/2026-11-16-large-h200/scaling_cuda.json "$out/"
     timeout 150 python3 benchmarks/scaling.py --device cuda --hidden 256 --batch 32 --seconds 0.3 --limit 6 \
         --nodes 512,1024,8,32,64,128,256 --out "$out" >"$out/scaling.txt" 2>&1
+}
+
+before() { # the code of commit 80e8955, in carry/before (git archive 80e8955 src | tar -x -C carry/before), beside ours
+    [ -e "$out/scaling_cuda.json" ] || cp benchmarks/results/2026-11-16-large-h200/scaling_cuda.json "$out/"
+    timeout 240 python3 benchmarks/scaling.py --device cuda --hidden 256 --batch 32 --seconds 0.3 --limit 15 \
+        --baseline carry/before --nodes 64,128,256,8,32,512,1024 --out "$out" >"$out/before.txt" 2>&1
 }
 
 back() {
