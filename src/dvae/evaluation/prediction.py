@@ -1,8 +1,8 @@
 """Properties of DAGs, predicted with an interval.
 
 For each property several regressors are fitted: a linear model of graph states, unless these are very wide, and boosted
-trees on plain features, with and without latents. The best on DAGs that none was fitted on is fitted again with these; other DAGs calibrate its
-intervals.
+trees on plain features, with and without latents. The best on DAGs that none was fitted on is fitted again with these;
+other DAGs calibrate its intervals.
 """
 
 from __future__ import annotations
@@ -117,13 +117,12 @@ class Predictor:
         if not dags:
             return []
         inputs = Inputs.of(vae, self.features, dags)
-        try:
-            columns = {name: model.predict(inputs, level) for name, model in self.models.items()}
-        except (IndexError, RuntimeError, TypeError) as error:  # of tensors whose sizes differ
-            raise CheckpointError(
-                f"the predictor that was kept does not fit its model ({str(error).partition(chr(10))[0]}); fit it "
-                "again (dvae predict --refit)"
-            ) from None
+        for name, model in self.models.items():
+            if not model.regressor.fits(inputs.seen_by(model.candidate).shape[1]):
+                raise CheckpointError(
+                    f"the predictor of {name} that was kept does not fit its model; fit it again (dvae predict --refit)"
+                )
+        columns = {name: model.predict(inputs, level) for name, model in self.models.items()}
         return [{name: column[row] for name, column in columns.items()} for row in range(len(dags))]
 
     def values(self, vae: VAE, dags: Sequence[Dag]) -> list[dict[str, float]]:

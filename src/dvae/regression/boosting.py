@@ -71,6 +71,12 @@ class BoostedTrees:
         """No tree: the same prediction for all."""
         return cls(level, torch.zeros(0, depth, dtype=torch.int64), torch.zeros(0, depth), torch.zeros(0, 1 << depth))
 
+    def fits(self, width: int) -> bool:
+        """Whether rows of `width` features have all that the trees ask about."""
+        trees, depth = self.feature.shape if self.feature.dim() == 2 else (-1, 0)
+        whole = self.threshold.shape == (trees, depth) and self.value.shape == (trees, 1 << depth)
+        return whole and (trees == 0 or (int(self.feature.min()) >= 0 and int(self.feature.max()) < width))
+
     def predict(self, features: Tensor) -> Tensor:
         """One number per row of features."""  # row, float64
         features = features.float().cpu()

@@ -43,6 +43,10 @@ class LinearModel:
         assert best is not None
         return cls(mean, vectors @ best[1], level, best[2])
 
+    def fits(self, width: int) -> bool:
+        """Whether rows of `width` features are what it was fitted to."""
+        return self.mean.shape == self.weight.shape == (width,)
+
     def predict(self, features: Tensor) -> Tensor:
         """One number per row of features."""  # row
         return self.level + (features - self.mean) @ self.weight
