@@ -45,7 +45,8 @@ def sample(
     dvae sample runs/circuits --given fom=250 --count 100 --best-of 16. With --like, --count are the DAGs for each of
     the file: dvae sample runs/circuits --like best.jsonl --change 0.5 makes variations of them.
     """
-    from dvae.evaluation.generation import check_condition
+    from dvae.evaluation.choice import drawn
+    from dvae.evaluation.generation import check_conditions
     from dvae.runs import Run
     from dvae.tasks import read_dags
 
@@ -58,22 +59,15 @@ def sample(
     if like is not None and asked is None and change is None:
         raise ConfigError("--like goes with --given, what should be other about the DAGs, or --change, how much")
     vae = opened.model(device)
-    how: dict[str, Any] = {"greedy": greedy, "seed": seed, "valid": valid}
-    dags = [] if like is None else [item.dag for item in read_dags(vae.task, like)]
-    if best_of > 1:
-        assert asked is not None
-        for name in asked:
-            check_condition(vae, name)
+    how: dict[str, Any] = {"change": change, "greedy": greedy, "seed": seed, "valid": valid}
+    known = [None] if like is None else [item.dag for item in read_dags(vae.task, like)]
+    if best_of > 1 and asked:
+        check_conditions(vae, asked)
         chooser = opened.chooser(list(asked), device=device, progress=True)
         for name, surrogate in chooser.surrogates.items():
             output.note(f"{name}: chosen by a regressor with r {surrogate.validation_pearson:.3f} on DAGs kept back")
-        wanted = [dag for dag in dags for _ in range(count)] if like is not None else [None] * count
-        batch = chooser.best(best_of, vae, wanted, asked, change=change, progress=True, **how)
-    elif change is not None:
-        batch = vae.variations_batch(dags, change, given=asked, copies=count, **how)
-    elif like is not None:
-        assert asked is not None
-        batch = vae.with_conditions_batch(dags, asked, copies=count, **how)
+        wanted = [dag for dag in known for _ in range(count)]
+        batch = chooser.best(best_of, vae, wanted, asked, progress=True, **how)
     else:
-        batch = vae.decode_batch(vae.prior(count, seed=seed, given=asked), given=asked, **how)
+        batch = drawn(vae, known, asked, copies=count, **how)
     output.print_dags(vae.task, batch, out, draw, json)

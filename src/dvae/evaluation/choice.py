@@ -18,7 +18,7 @@ from dvae.evaluation.labelled import Labelled
 from dvae.evaluation.surrogate import Surrogate, SurrogateSettings, fit_surrogate
 from dvae.models import VAE
 from dvae.models.conditions import Conditions
-from dvae.models.vae import NO_CONDITIONS
+from dvae.models.vae import NO_CONDITIONS, random_numbers
 from dvae.progress import progress_bar
 from dvae.tasks import Task
 
@@ -46,11 +46,10 @@ class Chooser:
             raise ConfigError(NO_CONDITIONS)
         groups = max(1, AT_ONCE // count)
         wanted = asked.expand(len(batch) // count, -1).double().cpu()
-        known = [name in self.surrogates for name in vae.conditions.names]
-        unknown = ~wanted.isnan().all(0) & ~torch.tensor(known)
-        if bool(unknown.any()):
-            names = [name for name, missing in zip(vae.conditions.names, unknown.tolist(), strict=True) if missing]
-            raise ConfigError(f"there is no regressor of {', '.join(names)} to choose by")
+        counts = zip(vae.conditions.names, (~wanted.isnan()).any(0).tolist(), strict=True)
+        missing = [name for name, is_asked in counts if is_asked and name not in self.surrogates]
+        if missing:
+            raise ConfigError(f"there is no regressor of {', '.join(missing)} to choose by")
         if not len(batch):
             return batch
         chosen = []
@@ -74,17 +73,15 @@ class Chooser:
         """
         if vae.conditions is None:
             raise ConfigError(NO_CONDITIONS)
-        asked, made = vae.conditions.row(given), [vae.task.batch([]).to(vae.device)]
-        seeds = torch.Generator()
-        seeds.seed() if seed is None else seeds.manual_seed(seed)
-        groups = max(1, block_size(vae, 1) // count)
+        asked, seeds = vae.conditions.row(given), random_numbers(seed)
+        groups, made = max(1, block_size(vae, 1) // count), []
         with progress_bar("DAGs", len(like), "DAGs", progress) as bar:
             for start in range(0, len(like), groups):
                 some = like[start : start + groups]
-                drawn = _drawn(vae, some, given, change, copies=count, seed=next_seed(seeds), **how)
-                made.append(self.nearest(count, vae, drawn, asked))
+                several = drawn(vae, some, given, change, copies=count, seed=next_seed(seeds), **how)
+                made.append(self.nearest(count, vae, several, asked))
                 bar.update(len(some))
-        return DagBatch.cat(made[1:] or made)
+        return DagBatch.cat(made) if made else vae.task.batch([])
 
     def _predicted(self, vae: VAE, known: Conditions, batch: DagBatch) -> Tensor:
         """The conditions of DAGs, standardised; NaN where there is no regressor of one."""  # dag condition
@@ -97,17 +94,17 @@ class Chooser:
         return found
 
 
-def _drawn(
-    vae: VAE, like: Sequence[Dag | None], given: Mapping[str, float], change: float | None, *, copies: int, seed: int,
-    **how: Any,
+def drawn(
+    vae: VAE, like: Sequence[Dag | None], given: Mapping[str, float] | None, change: float | None, *, copies: int = 1,
+    seed: int | None = None, **how: Any,
 ) -> DagBatch:  # fmt: skip
-    """`copies` DAGs for each of `like`: new ones, variations, or what they would be with other conditions."""
+    """`copies` DAGs for each of `like`, in a row: new ones, variations, or what they would be with other conditions."""
     known = [dag for dag in like if dag is not None]
     if not known:
         latents = vae.prior(copies * len(like), seed=seed, given=given)
         return vae.decode_batch(latents, seed=seed, given=given, **how)
     if change is None:
-        return vae.with_conditions_batch(known, given, copies=copies, seed=seed, **how)
+        return vae.with_conditions_batch(known, given or {}, copies=copies, seed=seed, **how)
     return vae.variations_batch(known, change, given=given, copies=copies, seed=seed, **how)
 
 

@@ -9,7 +9,7 @@ generated DAGs are from those of real test DAGs, how many are valid, distinct an
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import torch
@@ -188,7 +188,7 @@ def judge_generation(
     started, settings = time.monotonic(), settings or SurrogateSettings()
     check(change is None or 0 <= change <= 1, f"change is a share, from 0 to 1, not {change}")
     train, validation = Labelled.parts(data, name, labels, seed)
-    check_condition(vae, name)
+    check_conditions(vae, [name])
     test = Labelled.of(data, data.test, name, test_limit, seed)
     models = None if change is None else Labelled.of(data, data.train, name, seed=seed)
     if best_of > 1 and chooser is None:
@@ -234,12 +234,15 @@ def judge_generation(
     )  # fmt: skip
 
 
-def check_condition(vae: VAE, name: str) -> None:
-    """Refuses a property that the model was not trained to be given."""
+def check_conditions(vae: VAE, asked: Iterable[str]) -> None:
+    """Refuses properties that the model was not trained to be given."""
     names = () if vae.conditions is None else vae.conditions.names
-    if name not in names:
-        has = f" (it has {', '.join(names)})" if names else ""
-        raise ConfigError(f"this model was trained without the condition {name}{has}: dvae train --condition {name}")
+    for name in asked:
+        if name not in names:
+            has = f" (it has {', '.join(names)})" if names else ""
+            raise ConfigError(
+                f"this model was trained without the condition {name}{has}: dvae train --condition {name}"
+            )
 
 
 def generate(
@@ -252,7 +255,7 @@ def generate(
     With `models`, a variation of one of those that are nearest to the value, `change` of the way to any other. With a
     `chooser`, the one of `best_of` DAGs that it says is nearest to the value.
     """
-    check_condition(vae, name)
+    check_conditions(vae, [name])
     assert vae.conditions is not None
     check(best_of == 1 or chooser is not None, "the best of several DAGs needs somebody who chooses it")
     rows = torch.full((len(values), len(vae.conditions.names)), torch.nan, device=vae.device)

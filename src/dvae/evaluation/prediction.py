@@ -96,9 +96,9 @@ class PropertyModel:
     r: float
     rmse: float
 
-    def predict(self, inputs: Inputs, level: float) -> list[Prediction]:
-        """A prediction for each row."""
-        standard = self.regressor.predict(inputs.seen_by(self.candidate))
+    def predict(self, seen: Tensor, level: float) -> list[Prediction]:
+        """A prediction for each row of what the regressor sees."""
+        standard = self.regressor.predict(seen)
         half = self.calibration.half_widths(standard, level) * self.scale
         values = standard * self.scale + self.center
         rows = zip(values.tolist(), (values - half).tolist(), (values + half).tolist(), strict=True)
@@ -117,12 +117,14 @@ class Predictor:
         if not dags:
             return []
         inputs = Inputs.of(vae, self.features, dags)
+        columns = {}
         for name, model in self.models.items():
-            if not model.regressor.fits(inputs.seen_by(model.candidate).shape[1]):
+            seen = inputs.seen_by(model.candidate)
+            if not model.regressor.fits(seen.shape[1]):
                 raise CheckpointError(
                     f"the predictor of {name} that was kept does not fit its model; fit it again (dvae predict --refit)"
                 )
-        columns = {name: model.predict(inputs, level) for name, model in self.models.items()}
+            columns[name] = model.predict(seen, level)
         return [{name: column[row] for name, column in columns.items()} for row in range(len(dags))]
 
     def values(self, vae: VAE, dags: Sequence[Dag]) -> list[dict[str, float]]:

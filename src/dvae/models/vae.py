@@ -252,7 +252,7 @@ class VAE(nn.Module):
             raise DvaeError(f"copies must be at least 1, not {copies}")
         if not latents.isfinite().all():
             raise DvaeError("a latent vector holds a number that is not finite")
-        generator = None if greedy else _generator(seed, self.device)
+        generator = None if greedy else random_numbers(seed, self.device)
         if not len(latents):
             return self.task.batch([]).to(self.device)
         if self.conditions is not None:
@@ -366,7 +366,7 @@ class VAE(nn.Module):
         return self.decode_batch(latents, given=torch.where(asked.isnan(), before, asked), seed=seed, **how)
 
     def _noise(self, count: int, seed: int | None) -> Tensor:
-        return torch.randn(count, self.config.latent, generator=_generator(seed), dtype=self.latent_std.dtype)
+        return torch.randn(count, self.config.latent, generator=random_numbers(seed), dtype=self.latent_std.dtype)
 
     def prior(self, count: int, *, seed: int | None = None, given: Mapping[str, float] | None = None) -> Tensor:
         """Latents z * std + mean with z from N(0, I) and the training data's statistics.
@@ -424,7 +424,7 @@ class VAE(nn.Module):
         return torch.cuda.get_device_properties(self.device).total_memory // GPU_SHARE
 
 
-def _generator(seed: int | None, device: torch.device | str = "cpu") -> torch.Generator:
+def random_numbers(seed: int | None, device: torch.device | str = "cpu") -> torch.Generator:
     """A source of random numbers; without a seed, another one every time."""
     generator = torch.Generator(device)
     if seed is None:

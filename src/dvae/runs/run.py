@@ -26,7 +26,7 @@ from dvae.evaluation import (
 from dvae.evaluation import evaluate as measure
 from dvae.evaluation import predictivity as measure_predictivity
 from dvae.evaluation.choice import Chooser
-from dvae.evaluation.generation import check_condition
+from dvae.evaluation.generation import check_conditions
 from dvae.evaluation.prediction import LEVEL, predictable
 from dvae.files import read_json, write_json
 from dvae.models import VAE, Posterior, build, load, storage
@@ -244,7 +244,7 @@ class Run:
         if not isinstance(before, dict):
             raise FormatError(f"{path} does not hold measurements by the names of properties: move it away")
         vae = self.model(device, best=best)
-        check_condition(vae, name)
+        check_conditions(vae, [name])
         chooser = self.chooser([name], device=device, progress=progress) if best_of > 1 else None
         measured = judge_generation(
             vae, self.dataset, name, best_of=best_of, chooser=chooser, seed=seed, progress=progress, **options
@@ -308,8 +308,7 @@ class Run:
             return vae.sample(count, given=given, **how)
         if not given:
             raise ConfigError("the best of several DAGs is the one nearest to a condition: say which (given)")
-        for name in given:
-            check_condition(vae, name)
+        check_conditions(vae, given)
         chooser = self.chooser(list(given), device=device, progress=progress)
         return vae.task.unbatch(chooser.best(best_of, vae, [None] * count, given, progress=progress, **how))
 
