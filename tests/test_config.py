@@ -186,6 +186,8 @@ def test_a_wrong_override_is_named_with_its_place(overrides: dict[str, object], 
         ("day=2026-01-01", ("day", "2026-01-01")),
         ("name=1\nvalue2 = 2", ("name", "1\nvalue2 = 2")),
         ("clip=", ("clip", None)),
+        ("head=none", ("head", None)),
+        ('name="none"', ("name", "none")),
     ],
 )
 def test_an_override_word_is_read_as_toml_else_as_a_string(text: str, expected: tuple[str, object]) -> None:

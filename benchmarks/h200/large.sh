@@ -18,8 +18,9 @@ scaling() {
 
 before() { # the code of commit 80e8955, in carry/before (git archive 80e8955 src | tar -x -C carry/before), beside ours
     [ -e "$out/scaling_cuda.json" ] || cp benchmarks/results/2026-11-16-large-h200/scaling_cuda.json "$out/"
-    timeout 240 python3 benchmarks/scaling.py --device cuda --hidden 256 --batch 32 --seconds 0.3 --limit 15 \
-        --baseline carry/before --nodes 64,128,256,8,32,512,1024 --out "$out" >"$out/before.txt" 2>&1
+    timeout 240 python3 benchmarks/scaling.py --device cuda --hidden 256 --batch 32 --seconds 0.3 --limit 16 \
+        --baseline carry/before --nodes 64,128,256,512,1024,8,32 --out "$out" >"$out/before.txt" 2>&1
+    tail -n 12 "$out/before.txt"
 }
 
 back() {

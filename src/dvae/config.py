@@ -119,14 +119,14 @@ def with_overrides(config: T, overrides: Mapping[str, object], where: str = "con
 
 
 def parse_override(text: str) -> tuple[str, object]:
-    """Reads `key=value`: the value as TOML (`3`, `true`, `[1, 2]`), else as a string; empty is None."""
+    """Reads `key=value`: the value as TOML (`3`, `true`, `[1, 2]`), else as a string; `none` or nothing is None."""
     key, equals, value = text.partition("=")
     key, value = key.strip(), value.strip()
     check(
         bool(equals) and all(part.isidentifier() for part in key.split(".")),
         f"expected key=value, such as training.epochs=3, got {text!r}",
     )
-    if not value:
+    if value in ("", "none"):
         return key, None
     try:
         parsed = tomllib.loads(f"value = {value}")

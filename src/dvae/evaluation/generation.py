@@ -270,7 +270,7 @@ def generate(
             asked = rows[some].repeat_interleave(best_of, 0)
             noise = torch.randn(len(asked), vae.config.latent, generator=generator).to(vae.device)
             if models is None:
-                latents = vae.conditions.conditional(noise, asked)
+                latents = vae.conditions.conditional(noise, asked, generator)
             else:
                 near = models.near([values[row] for row in some.tolist()], generator, best_of)
                 latents = _varied(vae, [models.dags[place] for place in near], asked, noise, change)

@@ -5,8 +5,10 @@ the decoder sees is z + W [c, which of c there are], with c in standard deviatio
 decoder can be given conditions.
 
 The encoder sees the whole graph, so its latents tell much of c, and z from the prior would contradict the c it comes
-with. So samples are drawn where the training data with such a c lie: from the Gaussian of latents and conditions
-together, given c, in closed form and for any subset of the conditions.
+with. So samples are drawn where the training data with such a c lie: from a mixture of Gaussians of latents and
+conditions together (`Mixture`), given c, in closed form and for any subset of the conditions. Where there are too few
+graphs or too many latents for a mixture, one Gaussian takes its place; it also says how far the latent of a known graph
+moves when its conditions change.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from dvae.dag.columns import finite
 from dvae.dag.schema import PropertyRange
 from dvae.errors import ConfigError, DvaeError
 from dvae.models.kernels.precision import linear
+from dvae.models.mixture import MAX_WIDTH, Mixture
 from dvae.registry import suggestion
 
 DROPPED = 0.3  # the share of conditions that a training step leaves out
@@ -57,6 +60,7 @@ class Conditions(nn.Module):
         self.register_buffer("scale", torch.ones(len(names)))
         self.register_buffer("joint_mean", torch.zeros(size))
         self.register_buffer("joint_covariance", torch.eye(size))
+        self.mixture = Mixture(size) if size <= MAX_WIDTH else None
 
     def forward(self, conditions: Tensor) -> Tensor:
         """What is added to latents; conditions are standardised, NaN where there are none."""  # batch latent
@@ -108,21 +112,31 @@ class Conditions(nn.Module):
             self.scale[place] = deviation or 1.0
 
     @torch.no_grad()
-    def fit_joint(self, latents: Tensor, batch: DagBatch) -> None:
-        """Remembers how the latents of `batch` and its conditions vary together; graphs that lack one do not count."""
+    def fit_joint(self, latents: Tensor, batch: DagBatch, *, thorough: bool = True) -> None:
+        """Remembers how the latents of `batch` and its conditions vary together; graphs that lack one do not count.
+
+        The mixture takes a while (seconds, or a minute with many latents): it is only fitted where that is `thorough`.
+        """
         both = torch.cat([latents, self.of(batch.to(latents.device))], 1).double()
         both = both[~both.isnan().any(1)]
+        if self.mixture is not None:
+            self.mixture.forget()
         if len(both) < 2:
             return
         self.joint_mean.copy_(both.mean(0))
         self.joint_covariance.copy_(torch.cov(both.T))
+        if self.mixture is not None and thorough:
+            self.mixture.fit(both)
 
     @torch.no_grad()
-    def conditional(self, noise: Tensor, row: Tensor) -> Tensor:
+    def conditional(self, noise: Tensor, row: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Latents of graphs with these conditions: `noise` made a draw from p(z | c).
 
-        `row` may be one for each latent, if all of them have the same conditions.
+        `row` may be one for each latent, if all of them have the same conditions. The `generator` (on the CPU) chooses
+        among the mixture's components.
         """  # count latent
+        if self.mixture is not None and self.mixture.fitted:
+            return self.mixture.draw(noise.to(self.weight), row, generator)
         mean, spread = self._conditional(row)
         return (mean + noise.to(spread) @ spread.T).to(self.weight.dtype)
 

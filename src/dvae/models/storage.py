@@ -37,26 +37,39 @@ def distinct_state(module: nn.Module) -> dict[str, Tensor]:
 
 
 def load_distinct_state(module: nn.Module, state: dict[str, Tensor], where: object) -> None:
-    """Strict: every tensor of the module, none more, of the same shape, all of finite numbers."""
+    """Strict: every tensor of the module, none more, of the same shape, all of finite numbers.
+
+    Only those that parts say were `added_later` may be missing, and then stay as they are.
+    """
     check_shapes(module, state, where)
     check_finite(state, where)
     for name, tensor in distinct_state(module).items():
-        tensor.copy_(state[name])
+        if name in state:
+            tensor.copy_(state[name])
 
 
 def check_shapes(module: nn.Module, state: Mapping[str, Tensor], where: object) -> None:
     """Refuses tensors that are not those of `module`, by names and shapes."""
     own = distinct_state(module)
-    missing, unknown = sorted(own.keys() - state.keys()), sorted(state.keys() - own.keys())
+    missing = sorted(own.keys() - state.keys() - _added_later(module))
+    unknown = sorted(state.keys() - own.keys())
     if missing or unknown:
         parts = [f"lacks {missing[0]}"] if missing else []
         parts += [f"has an unknown {unknown[0]}"] if unknown else []
         raise CheckpointError(f"{where} does not fit the model: it {' and '.join(parts)}")
-    for name, tensor in own.items():
+    for name in own.keys() & state.keys():
+        tensor = own[name]
         if tensor.shape != state[name].shape:
             raise CheckpointError(
                 f"{where} does not fit the model: {name} is {tuple(state[name].shape)}, not {tuple(tensor.shape)}"
             )
+
+
+def _added_later(module: nn.Module) -> set[str]:
+    """Tensors that files of earlier versions do not have; all of a part are there, or none."""
+    return {
+        f"{prefix}.{name}" for prefix, part in module.named_modules() for name in getattr(part, "added_later", ())
+    }  # fmt: skip
 
 
 def save(folder: str | Path, module: nn.Module, config: ModelConfig, task: Task) -> None:

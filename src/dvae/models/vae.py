@@ -357,7 +357,7 @@ class VAE(nn.Module):
         if given and self.conditions is None:
             raise DvaeError(NO_CONDITIONS)
         batch = self.task.batch([dag for dag in dags for _ in range(copies)]).to(self.device)
-        latents, noise = self.encode(batch).mean, self._noise(len(batch), seed).to(self.device)
+        latents, noise = self.encode(batch).mean, self._noise(len(batch), random_numbers(seed)).to(self.device)
         if self.conditions is None:
             kept = math.sqrt(1 - change**2) * (latents - self.latent_mean)
             return self.decode_batch(self.latent_mean + kept + change * noise * self.latent_std, seed=seed, **how)
@@ -365,20 +365,21 @@ class VAE(nn.Module):
         latents = self.conditions.varied(latents, before, asked, noise, change)
         return self.decode_batch(latents, given=torch.where(asked.isnan(), before, asked), seed=seed, **how)
 
-    def _noise(self, count: int, seed: int | None) -> Tensor:
-        return torch.randn(count, self.config.latent, generator=random_numbers(seed), dtype=self.latent_std.dtype)
+    def _noise(self, count: int, generator: torch.Generator) -> Tensor:
+        return torch.randn(count, self.config.latent, generator=generator, dtype=self.latent_std.dtype)
 
     def prior(self, count: int, *, seed: int | None = None, given: Mapping[str, float] | None = None) -> Tensor:
         """Latents z * std + mean with z from N(0, I) and the training data's statistics.
 
-        With conditions, latents of graphs that meet them: drawn from the Gaussian of the training data's latents and
-        conditions together, where the conditions are those given.
+        With conditions, latents of graphs that meet them: drawn where the training data's latents lie together with
+        conditions such as those given.
         """  # count latent
-        noise = self._noise(count, seed)
+        generator = random_numbers(seed)
+        noise = self._noise(count, generator)
         if given:
             if self.conditions is None:
                 raise DvaeError(NO_CONDITIONS)
-            return self.conditions.conditional(noise, self.conditions.row(given)).to(self.device)
+            return self.conditions.conditional(noise.to(self.device), self.conditions.row(given), generator)
         return noise.to(self.device) * self.latent_std + self.latent_mean
 
     @torch.no_grad()
@@ -394,13 +395,13 @@ class VAE(nn.Module):
         return torch.cat(parts) if parts else latents.new_zeros(0)
 
     @torch.no_grad()
-    def calibrate(self, batch: DagBatch) -> None:
-        """Remembers where the latent means of `batch` lie, for `prior`."""
+    def calibrate(self, batch: DagBatch, *, thorough: bool = True) -> None:
+        """Remembers where the latent means of `batch` lie, for `prior`; less well, but at once, if not `thorough`."""
         mean = self.encode(batch).mean
         self.latent_mean.copy_(mean.mean(0))
         self.latent_std.copy_(mean.std(0) if len(mean) > 1 else torch.ones_like(self.latent_std))
         if self.conditions is not None:
-            self.conditions.fit_joint(mean, batch)
+            self.conditions.fit_joint(mean, batch, thorough=thorough)
 
     def save(self, folder: str | Path) -> None:
         """Writes weights and settings, each file atomically; `dvae.load` reads them."""

@@ -19,6 +19,7 @@ from dvae.paper.sources import Source
 from dvae.paper.stage import Result, Stage
 from dvae.paper.stage_store import StageStore
 from dvae.paper.training import Train
+from dvae.training.loop import tf32_products
 
 Fit = Literal["paper", "converged"]
 FIT_TITLES: dict[Fit, str] = {"paper": "the paper's 100 epochs", "converged": "until converged"}
@@ -88,19 +89,20 @@ class Evaluate(OfModel[Evaluation]):
 
     def run(self, store: StageStore) -> Result:
         size = self.size
-        data = store.data(self.train.source)
-        measured = evaluate(
-            store.model(self.train),
-            data,
-            test_limit=len(data.test) if size.test_limit is None else size.test_limit,
-            encodings=size.encodings,
-            decodings=size.decodings,
-            prior_latents=size.prior_latents,
-            prior_decodings=size.prior_decodings,
-            recompute=True,  # the kept statistics went through half precision
-            seed=self.seed,
-            progress=store.progress,
-        )
+        data, vae = store.data(self.train.source), store.model(self.train)
+        with tf32_products(self.train.recipe.training.allows_tf32(vae.device)):  # as in training
+            measured = evaluate(
+                vae,
+                data,
+                test_limit=len(data.test) if size.test_limit is None else size.test_limit,
+                encodings=size.encodings,
+                decodings=size.decodings,
+                prior_latents=size.prior_latents,
+                prior_decodings=size.prior_decodings,
+                recompute=True,  # the kept statistics went through half precision
+                seed=self.seed,
+                progress=store.progress,
+            )
         return measured.to_mapping()
 
     def read(self, result: Result, where: str) -> Evaluation:
