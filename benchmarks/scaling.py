@@ -12,7 +12,8 @@ biased to draw 1.2 edges per node.
 Machines are shared and noisy: with --baseline both versions are measured in turns, one process for each version and
 size, and a time is the least of some repetitions, on a CPU in processor time of all threads. A measurement that would
 take longer than --limit seconds is left out. The exponent is the slope of log time against log nodes from 64 nodes on.
-Rows are written one by one, so that a run that was stopped goes on where it was.
+Rows are written one by one, so that a run that was stopped goes on where it was; --again names sizes that are measured
+once more.
 """
 
 from __future__ import annotations
@@ -183,6 +184,7 @@ def draw(path: Path, rows: list[dict[str, Any]], versions: list[str]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", default=NODES)
+    parser.add_argument("--again", default="", metavar="NODES", help="sizes that this version is measured at once more")
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--hidden", type=int, default=64)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
@@ -209,6 +211,8 @@ def main() -> None:
     sources["now"] = HERE.parent
     path = None if options.out is None else options.out / f"scaling_{options.device}.json"
     rows: list[dict[str, Any]] = json.loads(path.read_text())["rows"] if path is not None and path.is_file() else []
+    again = {int(nodes) for nodes in options.again.split(",") if nodes}
+    rows = [row for row in rows if row["version"] != "now" or row["nodes"] not in again]
     done = {(row["version"], row["nodes"]) for row in rows}
     report: dict[str, Any] = {}
     for nodes in map(int, options.nodes.split(",")):

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Large DAGs, each training by itself on the GPU; schedules end with their time, however fast the machine is:
 #   bash benchmarks/h200/large.sh OUT PART...
-# Parts, with their seconds: scaling (150, time and memory against nodes; sizes that are known are not measured again),
+# Parts, with their seconds: scaling (150, time and memory of 512 and 1,024 nodes once more, others are known),
 # before (240, the same of an earlier version), back (240, which of the small HLS graphs come back), prior and places (900
 # and 500, HLS as LayerDAG measures: drawn from the prior, one, the best of 16 and of 32, and variations of training
 # graphs). The data (benchmarks/large_data.py) lie in carry/hls: hls.jsonl.gz, and types64.jsonl.gz (--max-nodes 64 --types).
@@ -12,8 +12,8 @@ work=/tmp/large
 
 scaling() {
     cp benchmarks/results/2026-11-16-large-h200/scaling_cuda.json "$out/"
-    timeout 150 python3 benchmarks/scaling.py --device cuda --hidden 256 --batch 32 --seconds 0.3 --limit 6 \
-        --nodes 512,1024,8,32,64,128,256 --out "$out" >"$out/scaling.txt" 2>&1
+    timeout 150 python3 benchmarks/scaling.py --device cuda --hidden 256 --batch 32 --seconds 0.3 --limit 40 \
+        --nodes 512,1024 --again 512,1024 --baseline carry/before --out "$out" >"$out/scaling.txt" 2>&1
 }
 
 before() { # the code of commit 80e8955, in carry/before (git archive 80e8955 src | tar -x -C carry/before), beside ours

@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
 # What is left of the paper's tables, several trainings at a time, and high-level synthesis on demand beside them:
 #   bash benchmarks/h200/tables.sh OUT SECONDS TOTAL
+#   bash benchmarks/h200/tables.sh OUT SECONDS
 # The first call starts everything, which stops by itself TOTAL seconds later; every call waits SECONDS, or until all is
-# done, and packs what is there into OUT. Call again at once: a machine that is given back takes with it what was not
-# finished. Six processes that share the GPU through MPS train at 38% of the speed that each has alone (D-VAE on ENAS-6:
-# 6,900 graphs a second of 18,200), so together 2.3 times as fast as one after the other. Several evaluations and sparse
-# GPs at once can fill the GPU's memory: what fails is begun again, twice.
+# done, and packs what is there into OUT. Call again at once, without TOTAL: a machine that is given back takes with it what was not
+# finished, and then that call says so and begins nothing. Processes share the GPU through MPS: six train at 38% of the speed
+# that each has alone (D-VAE on ENAS-6: 6,900 graphs a second of 18,200), four at 50% (D-VAE (fast), S-VAE, PACE); DeepGMG suffers more, beside
+# six others it has 13% (350 of 2,779). Several evaluations and sparse GPs at once can fill the GPU's memory: what fails is begun
+# again, twice.
 #   carry/stages             stages that are there already, if any
 #   carry/data, carry/hls    what DVAE_DATA holds, and hls.jsonl.gz of benchmarks/large_data.py
 #   results.tar.gz.*         pieces of an archive: stages of `dvae reproduce --preset paper`, without weights; logs
 #   *.safetensors            models that are searched at home
 set -uo pipefail
-out=${1:?a folder for what comes back} wait=${2:?seconds} total=${3:-1700}
+out=${1:?a folder for what comes back} wait=${2:?seconds} total=${3:-}
 began=$(date +%s)
 export place=${PLACE:-/tmp/tables} preset=${PRESET:-paper} device=${DEVICE:-cuda}
 export PYTHONUNBUFFERED=1 OMP_NUM_THREADS=1 TORCHINDUCTOR_COMPILE_THREADS=2
@@ -56,6 +58,10 @@ hls() { # SECONDS COUNT...: trained for so long, drawn from the prior; one draw,
 }
 export -f seconds row hls
 
+if [ ! -e "$place" ] && [ -z "$total" ]; then
+    echo "this is another machine: nothing runs here; what the last one had not finished is lost" >&2
+    exit 3
+fi
 if [ ! -e "$place" ]; then
     mkdir -p "$place"/{logs,runs,done,out} /tmp/mps
     cp -r "$PWD" "$place/repo"
@@ -63,19 +69,15 @@ if [ ! -e "$place" ]; then
     if command -v nvidia-cuda-mps-control; then nvidia-cuda-mps-control -d; fi
     cat >"$place/queue" <<-'QUEUE'
 		row deepgmg_asia asia-bnlearn/deepgmg 1 table1 table2
-		hls 420 32
-		row pace_asia asia-bnlearn/pace 1 table1 table2
 		row deepgmg_enas enas6/deepgmg 1 table1 table2
-		row fast enas6/dvae-fast 1 table3
 		row dvae_asia asia-bnlearn/dvae 1 table1 table2
+		hls 300 16
 		row gcn_enas enas6/gcn-in-place 1 table1 table2
-		row svae_enas enas6/svae 1 table1 table2
-		row axes_enas enas6/dvae-axes 3 table1 table2
 		row gcn_asia asia-bnlearn/gcn-in-place 1 table1 table2
 		row dagnn_enas enas6/dagnn 1 table1 table2
 	QUEUE
     [ -n "${QUEUE:-}" ] && printf '%b\n' "$QUEUE" >"$place/queue"
-    (cd "$place/repo" && setsid xargs -a "$place/queue" -P "${SLOTS:-7}" -L 1 bash -c '"$@"' _ >"$place/logs/queue.log" 2>&1 &)
+    (cd "$place/repo" && setsid xargs -a "$place/queue" -P "${SLOTS:-4}" -L 1 bash -c '"$@"' _ >"$place/logs/queue.log" 2>&1 &)
 fi
 while [ $(($(date +%s) - began)) -lt "$wait" ] && [ "$(ls "$place/done" | wc -l)" -lt "$(wc -l <"$place/queue")" ]; do sleep 1; done
 echo "finished: $(ls "$place/done" | tr '\n' ' ')"
@@ -87,7 +89,7 @@ rm -rf "$place/stages"
 mkdir -p "$place/stages"
 cp -r "$place"/runs/*/stages/. "$place/stages/"
 tar -C "$place" -cz --exclude='*.safetensors' --exclude='*.tmp*' stages logs out | split -b 15M - "$out/results.tar.gz."
-for name in ${KEEP:-asia-bnlearn-dvae-0 enas6-dvae-axes-0}; do
+for name in ${KEEP:-asia-bnlearn-dvae-0}; do
     for model in "$place"/stages/train-"$name"-*/model.safetensors; do
         [ -e "$model" ] && cp "$model" "$out/$(basename "$(dirname "$model")").safetensors"
     done

@@ -112,7 +112,9 @@ class Conditions(nn.Module):
             self.scale[place] = deviation or 1.0
 
     @torch.no_grad()
-    def fit_joint(self, latents: Tensor, batch: DagBatch, *, thorough: bool = True) -> None:
+    def fit_joint(
+        self, latents: Tensor, batch: DagBatch, *, thorough: bool = True, progress: bool | None = False
+    ) -> None:
         """Remembers how the latents of `batch` and its conditions vary together; graphs that lack one do not count.
 
         The mixture takes a while (seconds, or a minute with many latents): it is only fitted where that is `thorough`.
@@ -126,7 +128,7 @@ class Conditions(nn.Module):
         self.joint_mean.copy_(both.mean(0))
         self.joint_covariance.copy_(torch.cov(both.T))
         if self.mixture is not None and thorough:
-            self.mixture.fit(both)
+            self.mixture.fit(both, progress)
 
     @torch.no_grad()
     def conditional(self, noise: Tensor, row: Tensor, generator: torch.Generator | None = None) -> Tensor:

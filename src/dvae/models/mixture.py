@@ -17,6 +17,8 @@ import math
 import torch
 from torch import Tensor, nn
 
+from dvae.progress import progress_bar
+
 COMPONENTS = (
     32  # measured on high-level synthesis: 8 are fewer than needed, 96 no better (docs/results/large-quality.md)
 )
@@ -55,7 +57,7 @@ class Mixture(nn.Module):
             part.zero_()
 
     @torch.no_grad()
-    def fit(self, points: Tensor) -> None:
+    def fit(self, points: Tensor, progress: bool | None = False) -> None:
         """Fits as many components as the points can tell apart; with too few points for two of them, none."""
         self.forget()
         points = points.double()
@@ -70,7 +72,7 @@ class Mixture(nn.Module):
         standard = (points - centre) / scale
         # Single precision is as good and takes less than half the time, but on a GPU it may mean tf32, which is not.
         standard = standard.float() if points.device.type == "cpu" else standard
-        weights, means, covariances = (part.double() for part in _fitted(standard, count, generator))
+        weights, means, covariances = (part.double() for part in _fitted(standard, count, generator, progress))
         self.weights[:count] = weights.to(self.weights)
         self.means[:count] = (centre + means * scale).to(self.means)
         self.covariances[:count] = (covariances * scale[:, None] * scale).to(self.covariances)
@@ -102,18 +104,22 @@ class Mixture(nn.Module):
         return latents
 
 
-def _fitted(points: Tensor, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
+def _fitted(
+    points: Tensor, count: int, generator: torch.Generator, progress: bool | None = False
+) -> tuple[Tensor, Tensor, Tensor]:
     """Weights, means and covariances of `count` components; points are standardised."""
     shares = torch.nn.functional.one_hot(_clusters(points, count, generator), count).to(points.dtype)
     before = -math.inf
-    for _ in range(ITERATIONS):
-        weights, means, covariances = _components(points, shares, RIDGE)
-        joint = weights.log() + _log_densities(points, means, torch.linalg.cholesky(covariances))
-        likelihood = float(joint.logsumexp(1).mean())
-        shares = joint.softmax(1)
-        if likelihood - before < ENOUGH:
-            break
-        before = likelihood
+    with progress_bar("mixture of latents", ITERATIONS, "steps", progress) as bar:
+        for _ in range(ITERATIONS):
+            weights, means, covariances = _components(points, shares, RIDGE)
+            joint = weights.log() + _log_densities(points, means, torch.linalg.cholesky(covariances))
+            likelihood = float(joint.logsumexp(1).mean())
+            shares = joint.softmax(1)
+            bar.update(1)
+            if likelihood - before < ENOUGH:
+                break
+            before = likelihood
     return _components(points, shares, LAST_RIDGE)
 
 

@@ -395,13 +395,13 @@ class VAE(nn.Module):
         return torch.cat(parts) if parts else latents.new_zeros(0)
 
     @torch.no_grad()
-    def calibrate(self, batch: DagBatch, *, thorough: bool = True) -> None:
+    def calibrate(self, batch: DagBatch, *, thorough: bool = True, progress: bool | None = False) -> None:
         """Remembers where the latent means of `batch` lie, for `prior`; less well, but at once, if not `thorough`."""
         mean = self.encode(batch).mean
         self.latent_mean.copy_(mean.mean(0))
         self.latent_std.copy_(mean.std(0) if len(mean) > 1 else torch.ones_like(self.latent_std))
         if self.conditions is not None:
-            self.conditions.fit_joint(mean, batch, thorough=thorough)
+            self.conditions.fit_joint(mean, batch, thorough=thorough, progress=progress)
 
     def save(self, folder: str | Path) -> None:
         """Writes weights and settings, each file atomically; `dvae.load` reads them."""

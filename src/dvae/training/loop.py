@@ -113,7 +113,7 @@ def fit(
             patience=None if config.early_stop is None else Patience(config.early_stop, column),
         )  # fmt: skip
         # Whoever presses Ctrl-C does not want to wait until all graphs are encoded.
-        job.calibrate(whole=done.ended != "interrupted")
+        job.calibrate(whole=done.ended != "interrupted", progress=progress)
     rate = done.done / done.seconds if done.done else 0.0
     result = FitResult(done.ended, done.place.epoch, done.place.seconds, tuple(done.place.history), rate)
     if folder is not None and job.writes:

@@ -193,13 +193,13 @@ class VaeJob(Job):
                 "resume with the same validation DAGs, or start a new folder"
             )
 
-    def calibrate(self, *, whole: bool = False) -> None:
+    def calibrate(self, *, whole: bool = False, progress: bool | None = False) -> None:
         """Statistics of the latents: of all training graphs, or of a fixed sample that takes next to no time."""
         data = self.data
         if not whole and len(data) > CALIBRATION_GRAPHS:
             order = torch.randperm(len(data), generator=torch.Generator().manual_seed(0))
             data = data.select(order[:CALIBRATION_GRAPHS].to(data.device))
-        self.vae.calibrate(data, thorough=whole)
+        self.vae.calibrate(data, thorough=whole, progress=progress)
 
     def prepare_checkpoint(self) -> None:
         self.calibrate()
