@@ -1,19 +1,19 @@
 """The tables of docs/results/report.md and results.json, written anew from all results that are kept.
 
-    python benchmarks/paper_tables.py NEW.tar.gz ... [--run runs/paper]
+    python benchmarks/paper_tables.py
 
 Results of `dvae reproduce --preset paper` come back from a GPU in pieces, and their weights and pictures mostly do not.
-So a run is put together from what is kept: docs/results/results.json, the stages in
-benchmarks/results/*/stages*.tar.gz, and the archives that are named, the later the stronger. The run gets all of their
-stages, results.json what was measured, and report.md its tables; text and pictures of the report stay as they are.
+So a run is put together, in a folder that is thrown away, from what is kept: docs/results/results.json and the stages
+in benchmarks/results/*/stages*.tar.gz, the later the stronger. Put what is new there first. results.json gets all that
+was measured, and report.md its tables; text and pictures of the report stay as they are.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tarfile
+import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "src"))
@@ -33,13 +33,14 @@ PICTURES = ("circle", "grid", "maps", "cost")  # whose results are not kept whol
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("archives", nargs="*", type=Path, help="of stages, as h200/tables.sh makes them")
-    parser.add_argument("--run", type=Path, default=Path("runs/paper"))
-    options = parser.parse_args()
-    options.run.mkdir(parents=True, exist_ok=True)
-    settings = paper.preset("paper", paper.architecture_source(options.run), paper.bayesnet_source(), 3)
-    store = StageStore(options.run)
+    with tempfile.TemporaryDirectory() as folder:
+        write_tables(Path(folder))
+
+
+def write_tables(run: Path) -> None:
+    """Puts a run together in an empty folder, and writes numbers and tables."""
+    settings = paper.preset("paper", paper.architecture_source(run), paper.bayesnet_source(), 3)
+    store = StageStore(run)
     known = read_json(NUMBERS)["stages"]
     kept = known | {}
     for stage in paper.stages_of("all", settings):
@@ -48,8 +49,8 @@ def main() -> None:
             result = {"history": [], "provenance": {}, **one["result"]}  # which results.json leaves out
             record = {"stage": stage.kind, "title": stage.title, **one, "result": result, "provenance": {}}
             write_json(store.folder(stage) / RESULT, record)
-    for archive in [*sorted(ROOT.glob("benchmarks/results/*/stages*.tar.gz")), *options.archives]:
-        unpack(archive, options.run)
+    for archive in sorted(ROOT.glob("benchmarks/results/*/stages*.tar.gz")):
+        unpack(archive, run)
     kept |= numbers(store, settings)["stages"]
     write_json(NUMBERS, {**read_json(NUMBERS), "done": len(kept), "stages": kept})
     results = Results(store, settings)
@@ -58,7 +59,7 @@ def main() -> None:
     text = REPORT.read_text(encoding="utf-8")
     for table in tables:
         if table is not None:
-            text = replaced(text, to_markdown(Document("", (table,)), options.run))
+            text = replaced(text, to_markdown(Document("", (table,)), run))
     write_text(REPORT, text)
 
 

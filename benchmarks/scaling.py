@@ -184,7 +184,9 @@ def draw(path: Path, rows: list[dict[str, Any]], versions: list[str]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", default=NODES)
-    parser.add_argument("--again", default="", metavar="NODES", help="sizes that this version is measured at once more")
+    parser.add_argument(
+        "--again", default="", metavar="NODES", help="those of --nodes that this version is measured at once more"
+    )
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--hidden", type=int, default=64)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
@@ -211,7 +213,7 @@ def main() -> None:
     sources["now"] = HERE.parent
     path = None if options.out is None else options.out / f"scaling_{options.device}.json"
     rows: list[dict[str, Any]] = json.loads(path.read_text())["rows"] if path is not None and path.is_file() else []
-    again = {int(nodes) for nodes in options.again.split(",") if nodes}
+    again = {int(nodes) for nodes in options.again.split(",") if nodes in options.nodes.split(",")}
     rows = [row for row in rows if row["version"] != "now" or row["nodes"] not in again]
     done = {(row["version"], row["nodes"]) for row in rows}
     report: dict[str, Any] = {}

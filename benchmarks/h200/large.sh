@@ -10,8 +10,8 @@ out=${1:?a folder for what comes back}
 export PYTHONPATH=$PWD/src:$PWD/carry/site PYTHONUNBUFFERED=1 OMP_NUM_THREADS=4
 work=/tmp/large
 
-scaling() {
-    cp benchmarks/results/2026-11-16-large-h200/scaling_cuda.json "$out/"
+scaling() { # beside the rows of the code before, which are known
+    [ -e "$out/scaling_cuda.json" ] || cp benchmarks/results/2026-11-16-large-h200/scaling_cuda.json "$out/"
     timeout 150 python3 benchmarks/scaling.py --device cuda --hidden 256 --batch 32 --seconds 0.3 --limit 40 \
         --nodes 512,1024 --again 512,1024 --baseline carry/before --out "$out" >"$out/scaling.txt" 2>&1
 }

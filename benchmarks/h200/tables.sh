@@ -31,28 +31,28 @@ row() { # NAME MODEL SEEDS TARGET...: the stages of one model, in a run of its o
     mkdir -p "$place/runs/$name"
     [ -e "$place/repo/carry/stages" ] && cp -r "$place/repo/carry/stages" "$place/runs/$name/stages"
     for target in "$@"; do
-        for attempt in 1 2 3; do
+        for attempt in 1 2 3 4; do
             local left
             left=$(seconds)
-            [ "$left" -ge 6 ] || return
+            [ "$attempt" -le 3 ] && [ "$left" -ge 6 ] || return
             python3 -m dvae reproduce "$target" --preset "$preset" --device "$device" --run "$place/runs/$name" \
                 --only "$model" --seeds "$seeds" --minutes "$((left / 60)).$((left % 60 / 6))" </dev/null \
                 >>"$place/logs/$name.txt" 2>&1 && break
             echo "attempt $attempt failed" >>"$place/logs/$name.txt"
         done
     done
-    touch "$place/done/$name"
+    [ "$(seconds)" -ge 6 ] && touch "$place/done/$name" # where time is up, `dvae reproduce` has stopped in between
 }
 
 hls() { # SECONDS COUNT...: trained for so long, drawn from the prior; one draw, then the best of each COUNT
     local work=$place/hls
     mkdir -p "$work" "$place/out"
     cp "$place/repo/carry/hls/hls.jsonl.gz" "$work/"
-    python3 benchmarks/large.py --sets hls --models layerwise --device "$device" --epochs 100000 --set schedule=timed \
+    timeout "$(($(seconds) + 1))" python3 benchmarks/large.py --sets hls --models layerwise --device "$device" --epochs 100000 --set schedule=timed \
         --labels "${LABELS:-3000}" --seconds "$1" --work "$work" --out "$place/out" ${HLS:-} >"$place/logs/hls.txt" 2>&1
     for count in "${@:2}"; do
-        timeout "$(seconds)" python3 -m dvae evaluate "$work/hls-layerwise" --surrogate LUT --labels "${LABELS:-3000}" \
-            --best-of "$count" --device "$device" --json >"$place/out/hls-best-of-$count.json" 2>>"$place/logs/hls.txt"
+        timeout "$(($(seconds) + 1))" python3 -m dvae evaluate "$work/hls-layerwise" --surrogate LUT --labels "${LABELS:-3000}" \
+            --best-of "$count" --device "$device" --json >"$place/out/hls-best-of-$count.json" 2>>"$place/logs/hls.txt" || return
     done
     touch "$place/done/hls"
 }

@@ -1,5 +1,6 @@
 """The mixture of latents and conditions: what it finds, what it draws, and files that have none."""
 
+import hashlib
 import math
 from pathlib import Path
 
@@ -10,9 +11,13 @@ from torch import Tensor
 
 import dvae
 from dvae.dag import random_dags
+from dvae.errors import CheckpointError, DvaeError
+from dvae.evaluation.generation import generate
 from dvae.models.conditions import Conditions
 from dvae.models.mixture import COMPONENTS, MAX_WIDTH, Mixture, _log_densities
+from dvae.models.storage import load_distinct_state
 from dvae.models.tensor_file import read_tensors, write_tensors
+from dvae.studies.identity import model_fingerprint
 from dvae.tasks import GenericTask
 
 
@@ -87,6 +92,24 @@ def test_few_points_make_few_components_or_none() -> None:
     assert int((fitted(points).weights > 0).sum()) == COMPONENTS
 
 
+def test_components_are_as_many_as_the_points_that_are_looked_at_allow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dvae.models.mixture.MAX_POINTS", 30)
+    first, second = fitted(two_clusters()), fitted(two_clusters())
+    assert int((first.weights > 0).sum()) == 5  # six points each
+    assert torch.equal(first.covariances, second.covariances)
+
+
+def test_one_of_two_conditions_may_be_given() -> None:
+    """z = a + 2 b: with b alone, z is spread as a is."""
+    numbers = torch.randn(3000, 2, generator=seeded(4), dtype=torch.float64)
+    points = torch.cat([numbers @ torch.tensor([[1.0], [2.0]], dtype=torch.float64), numbers], 1)
+    mixture, noise = fitted(points), torch.randn(3000, 1, generator=seeded(5))
+    for given, mean, spread in (([math.nan, 1.0], 2.0, 1.0), ([1.0, math.nan], 1.0, 2.0), ([1.0, 1.0], 3.0, 0.0)):
+        drawn = mixture.draw(noise, torch.tensor(given), seeded(6))
+        assert float(drawn.mean()) == pytest.approx(mean, abs=0.15)
+        assert float(drawn.std()) == pytest.approx(spread, abs=0.15)
+
+
 def test_points_that_are_all_the_same_do_no_harm() -> None:
     mixture = fitted(torch.ones(300, 2))
     drawn = mixture.draw(torch.randn(5, 1, generator=seeded()), torch.tensor([1.0]), seeded())
@@ -130,6 +153,51 @@ def test_a_file_of_an_earlier_version_draws_from_one_gaussian(conditional: dvae.
     assert again.conditions.mixture is not None
     assert not again.conditions.mixture.fitted
     assert len(again.sample(3, seed=0, given={"edges": 5})) == 3
+
+
+def test_a_file_with_a_part_of_the_mixture_is_refused(conditional: dvae.VAE, tmp_path: Path) -> None:
+    conditional.save(tmp_path)
+    path = tmp_path / "model.safetensors"
+    write_tensors(path, {name: part for name, part in read_tensors(path).items() if "covariances" not in name})
+    with pytest.raises(CheckpointError, match=r"lacks conditions\.mixture\.covariances"):
+        dvae.load(tmp_path)
+
+
+def test_weights_without_a_mixture_do_not_keep_that_of_others(conditional: dvae.VAE, tmp_path: Path) -> None:
+    conditional.save(tmp_path)
+    again = dvae.load(tmp_path)
+    state = {name: part for name, part in read_tensors(tmp_path / "model.safetensors").items() if "mixture" not in name}
+    load_distinct_state(again, state, "a file")
+    assert again.conditions is not None
+    assert again.conditions.mixture is not None
+    assert not again.conditions.mixture.fitted
+
+
+def test_an_empty_mixture_leaves_the_fingerprint_as_it_was(conditional: dvae.VAE, tmp_path: Path) -> None:
+    """A study of an earlier version knows its model again."""
+    conditional.save(tmp_path)
+    again = dvae.load(tmp_path)
+    assert again.conditions is not None
+    assert again.conditions.mixture is not None
+    fitted_print = model_fingerprint(again)
+    again.conditions.mixture.forget()
+    digest = hashlib.sha256()
+    for key, value in sorted(again.state_dict().items()):
+        if "mixture" not in key:
+            digest.update(key.encode() + value.contiguous().numpy().tobytes())
+    assert model_fingerprint(again) == digest.hexdigest()[:16] != fitted_print
+
+
+def test_generated_dags_follow_the_seed(conditional: dvae.VAE) -> None:
+    first, second, other = (
+        conditional.task.unbatch(generate(conditional, "edges", [4.0, 6.0, 8.0], seed=seed)) for seed in (1, 1, 2)
+    )
+    assert first == second != other
+
+
+def test_a_condition_beyond_all_numbers_is_refused(conditional: dvae.VAE) -> None:
+    with pytest.raises(DvaeError, match="too large for this model"):
+        conditional.prior(2, given={"edges": 1e39})
 
 
 def test_a_quick_look_at_the_latents_forgets_the_mixture(conditional: dvae.VAE, tmp_path: Path) -> None:

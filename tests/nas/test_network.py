@@ -137,6 +137,20 @@ def test_a_reduction_sees_even_pixels_and_those_beside_them(side: int) -> None:
             assert odd[row, column] == (image[0, 0, 2 * row + 1, 2 * column + 1] if inside else 0)
 
 
+@pytest.mark.parametrize("width", [1, 2, 3, 6, 8])
+def test_gradients_of_a_reduction_are_those_of_strided_convolutions(width: int) -> None:
+    """With channels last, too, where few of them once made oneDNN write beyond its memory."""
+    reduction = Reduction(width, 4, NetworkConfig(width=4))
+    reduction.normalisation = nn.Identity()  # type: ignore[assignment]
+    images = torch.randn(16, width, 8, 8, generator=torch.Generator().manual_seed(0))
+    pairs = ((reduction.even, images), (reduction.odd, images[:, :, 1:, 1:].contiguous()))
+    loss = sum(nn.functional.conv2d(given, part.weight, stride=2).square().sum() for part, given in pairs)
+    expected = torch.autograd.grad(loss, [part.weight for part, _ in pairs])  # type: ignore[arg-type]
+    last = reduction.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    last(images.contiguous(memory_format=torch.channels_last)).square().sum().backward()
+    torch.testing.assert_close((reduction.even.weight.grad, reduction.odd.weight.grad), expected)
+
+
 def test_a_skip_input_changes_the_output() -> None:
     plain = Architecture(("conv3", "max3", "sep3"), ((), (), ()))
     skipped = Architecture(("conv3", "max3", "sep3"), ((), (), (0,)))

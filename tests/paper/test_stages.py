@@ -13,8 +13,19 @@ import pytest
 import torch
 
 from dvae.errors import ConfigError, DvaeError, FormatError, MissingError, StorageError, TaskError
-from dvae.models import ModelConfig
-from dvae.paper import OutOfTime, Source, Stage, StageStore, preset, run_stages, searches, stage_store, stages_of
+from dvae.models import VAE, ModelConfig
+from dvae.paper import (
+    OutOfTime,
+    Source,
+    Stage,
+    StageStore,
+    measurements,
+    preset,
+    run_stages,
+    searches,
+    stage_store,
+    stages_of,
+)  # fmt: skip
 from dvae.paper.latent_figures import straight_network
 from dvae.paper.runner import failures
 from dvae.paper.searches import SearchResult, SearchTrial
@@ -209,6 +220,25 @@ def test_kept_weights_are_half_as_large_and_load_in_single_precision(tmp_path: P
     size = (shop.folder(TRAIN) / "model.safetensors").stat().st_size
     assert {parameter.dtype for parameter in vae.parameters()} == {torch.float32}
     assert size < 3.5 * sum(parameter.numel() for parameter in vae.parameters())
+
+
+@pytest.mark.parametrize(("device", "expected"), [("cpu", "highest"), ("cuda", "high")])
+def test_models_are_measured_with_the_products_they_were_trained_with(
+    device: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, seen = StageStore(tmp_path, progress=False), []
+    store.make(TRAIN)
+
+    def looked_at(*_: object, **__: object) -> None:
+        seen.append(torch.get_float32_matmul_precision())
+        raise DvaeError("enough")
+
+    monkeypatch.setattr(measurements, "evaluate", looked_at)
+    monkeypatch.setattr(VAE, "device", torch.device(device))
+    with pytest.raises(DvaeError, match="enough"):
+        measurements.Evaluate(TRAIN).run(store)
+    assert seen == [expected]
+    assert torch.get_float32_matmul_precision() == "highest"
 
 
 def test_a_file_that_changed_is_not_taken_for_the_one_before(tmp_path: Path) -> None:

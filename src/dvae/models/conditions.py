@@ -87,7 +87,11 @@ class Conditions(nn.Module):
             if finite(value) is None:
                 raise DvaeError(f"the condition {name} is {value!r}; it must be a finite number")
         values = [float(given.get(name, math.nan)) for name in self.names]
-        return (torch.tensor(values, dtype=torch.float64).to(self.centre) - self.centre) / self.scale
+        row = (torch.tensor(values, dtype=torch.float64).to(self.centre) - self.centre) / self.scale
+        for name, number in zip(self.names, row.tolist(), strict=True):
+            if math.isinf(number):
+                raise DvaeError(f"the condition {name} is {given[name]!r}, which is too large for this model")
+        return row
 
     def dropped(self, batch: DagBatch, generator: torch.Generator) -> Tensor | None:
         """The properties of graphs with each condition left out at random; shapes do not depend on the data."""
@@ -120,7 +124,7 @@ class Conditions(nn.Module):
         The mixture takes a while (seconds, or a minute with many latents): it is only fitted where that is `thorough`.
         """
         both = torch.cat([latents, self.of(batch.to(latents.device))], 1).double()
-        both = both[~both.isnan().any(1)]
+        both = both[both.isfinite().all(1)]
         if self.mixture is not None:
             self.mixture.forget()
         if len(both) < 2:

@@ -19,15 +19,13 @@ from torch import Tensor, nn
 
 from dvae.progress import progress_bar
 
-COMPONENTS = (
-    32  # measured on high-level synthesis: 8 are fewer than needed, 96 no better (docs/results/large-quality.md)
-)
-MAX_WIDTH = 257  # with more numbers per point covariances take too much memory
+COMPONENTS = 32  # measured: 8 are too few, 96 no better (docs/results/large-quality.md)
+MAX_WIDTH = 257  # numbers of a point; with more of them covariances take too much memory
 POINTS_PER_NUMBER = 3  # that a component has for each number of a point, on average, or there are fewer components
 MAX_POINTS = 8_192  # that are fitted to
 ITERATIONS = 40
-CLUSTERINGS = 10  # of k-means, before
-ENOUGH = 1e-3  # nats per point that an iteration must gain
+KMEANS_ROUNDS = 10  # that give the first components
+MIN_GAIN = 1e-3  # nats per point; an iteration that gains less is the last
 RIDGE = 1e-2  # added to variances while components are found, in those of all points: they do not shrink to a few
 LAST_RIDGE = 1e-4  # and in the end, so that what is drawn is not blurred
 
@@ -60,13 +58,12 @@ class Mixture(nn.Module):
     def fit(self, points: Tensor, progress: bool | None = False) -> None:
         """Fits as many components as the points can tell apart; with too few points for two of them, none."""
         self.forget()
-        points = points.double()
+        points, generator = points.double(), torch.Generator().manual_seed(0)
+        if len(points) > MAX_POINTS:
+            points = points[torch.randperm(len(points), generator=generator)[:MAX_POINTS].to(points.device)]
         count = min(COMPONENTS, len(points) // (POINTS_PER_NUMBER * points.shape[1]))
         if count < 2:
             return
-        generator = torch.Generator().manual_seed(0)
-        if len(points) > MAX_POINTS:
-            points = points[torch.randperm(len(points), generator=generator)[:MAX_POINTS].to(points.device)]
         centre, scale = points.mean(0), points.std(0)
         scale = torch.where(scale > 1e-9, scale, 1.0)
         standard = (points - centre) / scale
@@ -117,7 +114,7 @@ def _fitted(
             likelihood = float(joint.logsumexp(1).mean())
             shares = joint.softmax(1)
             bar.update(1)
-            if likelihood - before < ENOUGH:
+            if likelihood - before < MIN_GAIN:
                 break
             before = likelihood
     return _components(points, shares, LAST_RIDGE)
@@ -138,9 +135,9 @@ def _components(points: Tensor, shares: Tensor, ridge: float) -> tuple[Tensor, T
 def _log_densities(points: Tensor, means: Tensor, factors: Tensor) -> Tensor:
     """log N(point; component), where the factors are those of Cholesky."""  # point component
     found = []
-    one = torch.eye(points.shape[1], dtype=points.dtype, device=points.device)
+    identity = torch.eye(points.shape[1], dtype=points.dtype, device=points.device)
     for mean, factor in zip(means, factors, strict=True):
-        inverse = torch.linalg.solve_triangular(factor, one, upper=False)
+        inverse = torch.linalg.solve_triangular(factor, identity, upper=False)
         squares = ((points - mean) @ inverse.mT).square().sum(1)
         found.append(-0.5 * squares - factor.diagonal().log().sum())
     return torch.stack(found, 1) - 0.5 * points.shape[1] * math.log(2 * math.pi)
@@ -155,7 +152,7 @@ def _clusters(points: Tensor, count: int, generator: torch.Generator) -> Tensor:
         place = torch.multinomial(chances.cpu(), 1, generator=generator).to(points.device)
         centres = torch.cat([centres, points[place]])
         nearest = torch.minimum(nearest, (points - points[place]).square().sum(1))
-    for _ in range(CLUSTERINGS):
+    for _ in range(KMEANS_ROUNDS):
         labels = torch.cdist(points, centres).argmin(1)
         sums = torch.zeros_like(centres).index_add_(0, labels, points)
         sizes = torch.bincount(labels, minlength=count)[:, None]

@@ -39,19 +39,21 @@ def distinct_state(module: nn.Module) -> dict[str, Tensor]:
 def load_distinct_state(module: nn.Module, state: dict[str, Tensor], where: object) -> None:
     """Strict: every tensor of the module, none more, of the same shape, all of finite numbers.
 
-    Only those that parts say were `added_later` may be missing, and then stay as they are.
+    Only those that parts say were `added_later` may be missing, all of a part together; they become zeros.
     """
     check_shapes(module, state, where)
     check_finite(state, where)
     for name, tensor in distinct_state(module).items():
         if name in state:
             tensor.copy_(state[name])
+        else:
+            tensor.zero_()
 
 
 def check_shapes(module: nn.Module, state: Mapping[str, Tensor], where: object) -> None:
     """Refuses tensors that are not those of `module`, by names and shapes."""
     own = distinct_state(module)
-    missing = sorted(own.keys() - state.keys() - _added_later(module))
+    missing = sorted(own.keys() - state.keys() - added_later(module, state))
     unknown = sorted(state.keys() - own.keys())
     if missing or unknown:
         parts = [f"lacks {missing[0]}"] if missing else []
@@ -65,11 +67,14 @@ def check_shapes(module: nn.Module, state: Mapping[str, Tensor], where: object) 
             )
 
 
-def _added_later(module: nn.Module) -> set[str]:
-    """Tensors that files of earlier versions do not have; all of a part are there, or none."""
-    return {
-        f"{prefix}.{name}" for prefix, part in module.named_modules() for name in getattr(part, "added_later", ())
-    }  # fmt: skip
+def added_later(module: nn.Module, state: Mapping[str, Tensor] | None = None) -> set[str]:
+    """Tensors that files of earlier versions do not have; with a `state`, of the parts of which it has none."""
+    found: set[str] = set()
+    for prefix, part in module.named_modules():
+        names = {f"{prefix}.{name}" for name in getattr(part, "added_later", ())}
+        if state is None or names.isdisjoint(state):
+            found |= names
+    return found
 
 
 def save(folder: str | Path, module: nn.Module, config: ModelConfig, task: Task) -> None:

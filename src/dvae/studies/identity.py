@@ -11,6 +11,7 @@ from dvae.dag import Dag, ScoredDag
 from dvae.dag.jsonl import format_line
 from dvae.errors import StudyError
 from dvae.models import VAE
+from dvae.models.storage import added_later
 from dvae.registry import path_of
 
 FIXED = ("task", "score", "direction", "strategy", "seed", "batch", "initial", "warm", "retrain", "objectives")
@@ -31,9 +32,12 @@ def score_name(score: Any) -> str:
 
 
 def model_fingerprint(vae: VAE) -> str:
-    """A fingerprint of a model's weights."""
+    """A fingerprint of a model's weights; what earlier versions did not have counts once there is something in it."""
     digest = hashlib.sha256()
+    later = added_later(vae)
     for key, value in sorted(vae.state_dict().items()):
+        if key in later and not value.any():
+            continue
         digest.update(key.encode())
         digest.update(value.detach().cpu().contiguous().numpy().tobytes())
     return digest.hexdigest()[:16]

@@ -112,8 +112,11 @@ def fit(
             job, folder, resume=resume, checkpoint_seconds=config.checkpoint_seconds, progress=progress,
             patience=None if config.early_stop is None else Patience(config.early_stop, column),
         )  # fmt: skip
-        # Whoever presses Ctrl-C does not want to wait until all graphs are encoded.
-        job.calibrate(whole=done.ended != "interrupted", progress=progress)
+        # Whoever presses Ctrl-C, then or now, does not want to wait until all graphs are encoded.
+        try:
+            job.calibrate(whole=done.ended != "interrupted", progress=progress)
+        except KeyboardInterrupt:
+            job.calibrate()
     rate = done.done / done.seconds if done.done else 0.0
     result = FitResult(done.ended, done.place.epoch, done.place.seconds, tuple(done.place.history), rate)
     if folder is not None and job.writes:

@@ -199,7 +199,7 @@ class VaeJob(Job):
         if not whole and len(data) > CALIBRATION_GRAPHS:
             order = torch.randperm(len(data), generator=torch.Generator().manual_seed(0))
             data = data.select(order[:CALIBRATION_GRAPHS].to(data.device))
-        self.vae.calibrate(data, thorough=whole, progress=progress)
+        self.vae.calibrate(data, thorough=whole and self.writes, progress=progress if self.writes else False)
 
     def prepare_checkpoint(self) -> None:
         self.calibrate()
