@@ -1,27 +1,32 @@
 """The tables of docs/results/report.md and results.json, written anew from all results that are kept.
 
-    python benchmarks/paper_tables.py
+    python benchmarks/paper_tables.py [--check]
 
 Results of `dvae reproduce --preset paper` come back from a GPU in pieces, and their weights and pictures mostly do not.
 So a run is put together, in a folder that is thrown away, from what is kept: docs/results/results.json and the stages
 in benchmarks/results/*/stages*.tar.gz, the later the stronger. Put what is new there first. results.json gets all that
-was measured, and report.md its tables; text and pictures of the report stay as they are.
+was measured, and report.md its tables; text and pictures of the report stay as they are. --check writes nothing, and
+says whether the tables are those of the results.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import tarfile
 import tempfile
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "src"))
 
 from dvae import paper
+from dvae.bayesnet.tables import BNLEARN
 from dvae.files import read_json, write_json, write_text
 from dvae.paper.report import numbers
 from dvae.paper.results import SPACES, Results
+from dvae.paper.sources import ARCHITECTURES, Source
 from dvae.paper.stage_store import RESULT, StageStore
 from dvae.paper.tables import search_table, table1, table2, table3, time_table
 from dvae.reports.document import Document
@@ -29,20 +34,31 @@ from dvae.reports.markdown import to_markdown
 
 ROOT = Path(__file__).parent.parent
 REPORT, NUMBERS = ROOT / "docs/results/report.md", ROOT / "docs/results/results.json"
+WAITING = "not run yet"
 PICTURES = ("circle", "grid", "maps", "cost")  # whose results are not kept whole
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 where tables are others")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        write_tables(Path(folder))
+        measured, report = put_together(Path(folder))
+    if options.check:
+        sys.exit(
+            0
+            if report == REPORT.read_text(encoding="utf-8")
+            else "the tables of report.md are not those of its results"
+        )
+    write_json(NUMBERS, measured)
+    write_text(REPORT, report)
 
 
-def write_tables(run: Path) -> None:
-    """Puts a run together in an empty folder, and writes numbers and tables."""
-    settings = paper.preset("paper", paper.architecture_source(run), paper.bayesnet_source(), 3)
+def put_together(run: Path) -> tuple[dict[str, Any], str]:
+    """What results.json and report.md should be, by way of a run in an empty folder."""
+    settings = paper.preset("paper", Source("enas6", sha256=ARCHITECTURES.sha256), Source(BNLEARN), 3)
     store = StageStore(run)
     known = read_json(NUMBERS)["stages"]
-    kept = known | {}
     for stage in paper.stages_of("all", settings):
         one = known.get(stage.title)
         if one is not None and stage.kind not in PICTURES and one["key"] == stage.key:
@@ -51,8 +67,8 @@ def write_tables(run: Path) -> None:
             write_json(store.folder(stage) / RESULT, record)
     for archive in sorted(ROOT.glob("benchmarks/results/*/stages*.tar.gz")):
         unpack(archive, run)
-    kept |= numbers(store, settings)["stages"]
-    write_json(NUMBERS, {**read_json(NUMBERS), "done": len(kept), "stages": kept})
+    kept = known | numbers(store, settings)["stages"]
+    measured = {**read_json(NUMBERS), "done": len(kept), "stages": kept}
     results = Results(store, settings)
     tables = [make(results, space) for make in (table1, table2) for space in SPACES]
     tables += [table3(results), *(search_table(results, space) for space in SPACES), time_table(results)]
@@ -60,7 +76,7 @@ def write_tables(run: Path) -> None:
     for table in tables:
         if table is not None:
             text = replaced(text, to_markdown(Document("", (table,)), run))
-    write_text(REPORT, text)
+    return measured, text
 
 
 def unpack(archive: Path, run: Path) -> None:
@@ -75,12 +91,14 @@ def unpack(archive: Path, run: Path) -> None:
 
 
 def replaced(text: str, made: str) -> str:
-    """The report with the rows of one table as they are now."""
+    """The report with the rows of one table as they are now; a row that was measured, and is not kept, stays."""
     title = next(line for line in made.splitlines() if line.startswith("**"))
     rows = [line for line in made.splitlines() if line.startswith("|")]
     lines = text.splitlines()
     start = lines.index(title) + 2
     end = next(place for place in range(start, len(lines)) if not lines[place].startswith("|"))
+    before = {tuple(line.split("|")[1:3]): line for line in lines[start:end]}
+    rows = [before.get(tuple(row.split("|")[1:3]), row) if WAITING in row else row for row in rows]
     return "\n".join([*lines[:start], *rows, *lines[end:]]) + "\n"
 
 

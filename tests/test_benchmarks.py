@@ -133,3 +133,9 @@ def test_time_and_memory_against_nodes(run_script: Any, tmp_path: Path) -> None:
     assert all(row["train_ms"] > 0 and row["decode_ms"] > 0 and row["encode_ms"] > 0 for row in found["rows"])
     assert (tmp_path / "scaling_cpu.svg").is_file()
     assert run_script("scaling.py", *options)["rows"] == found["rows"]  # kept, not measured again
+
+
+def test_the_tables_of_the_report_are_those_of_the_results_that_are_kept(run_script: Any) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run_script("paper_tables.py", "--check")
+    assert ended.value.code == 0

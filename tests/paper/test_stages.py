@@ -25,7 +25,7 @@ from dvae.paper import (
     searches,
     stage_store,
     stages_of,
-)  # fmt: skip
+)
 from dvae.paper.latent_figures import straight_network
 from dvae.paper.runner import failures
 from dvae.paper.searches import SearchResult, SearchTrial
