@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from dvae.progress import progress_bar
 
-COMPONENTS = 32  # measured: 8 are too few, 96 no better (docs/results/large-quality.md)
+COMPONENTS = 32  # 8 and 96 were tried and make little difference (docs/results/large-quality.md)
 MAX_WIDTH = 257  # numbers of a point; with more of them covariances take too much memory
 POINTS_PER_NUMBER = 3  # that a component has for each number of a point, on average, or there are fewer components
 MAX_POINTS = 8_192  # that are fitted to
