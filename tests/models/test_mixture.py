@@ -110,6 +110,19 @@ def test_one_of_two_conditions_may_be_given() -> None:
         assert float(drawn.std()) == pytest.approx(spread, abs=0.15)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device here")
+def test_a_gpu_finds_the_same_components_and_draws_the_same_latents() -> None:
+    points, noise = two_clusters(), torch.randn(50, 1, generator=seeded(2))
+    here, there = fitted(points), Mixture(2).cuda()
+    there.fit(points.cuda())
+    assert there.means.cpu().flatten().tolist() == pytest.approx(here.means.flatten().tolist(), abs=1e-2)
+    drawn = there.draw(noise.cuda(), torch.tensor([1.0]).cuda(), seeded(3))
+    assert drawn.is_cuda
+    assert drawn.cpu().flatten().tolist() == pytest.approx(
+        here.draw(noise, torch.tensor([1.0]), seeded(3)).flatten().tolist(), abs=0.1
+    )
+
+
 def test_points_that_are_all_the_same_do_no_harm() -> None:
     mixture = fitted(torch.ones(300, 2))
     drawn = mixture.draw(torch.randn(5, 1, generator=seeded()), torch.tensor([1.0]), seeded())
