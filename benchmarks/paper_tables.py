@@ -45,11 +45,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         measured, report = put_together(Path(folder))
     if options.check:
-        sys.exit(
-            0
-            if report == REPORT.read_text(encoding="utf-8")
-            else "the tables of report.md are not those of its results"
-        )
+        same = report == REPORT.read_text(encoding="utf-8")
+        sys.exit(0 if same else "the tables of report.md are not those of its results")
     write_json(NUMBERS, measured)
     write_text(REPORT, report)
 
