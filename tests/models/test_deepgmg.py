@@ -76,7 +76,8 @@ def test_sampling_goes_through_the_states_of_training(monkeypatch: pytest.Monkey
         decoder.add_edge.bias += 3.0  # most edges are wanted, so that nodes run out ...
         decoder.add_vertex.bias[END_INDEX] = -100.0  # ... and many nodes
     # The order in which predecessors are given: from the newest on.
-    monkeypatch.setattr(decoder, "node_scores", lambda states: 100.0 * torch.arange(states.shape[1] - 1.0)[None])
+    order = 100.0 * torch.arange(task.max_nodes, dtype=torch.float64)
+    monkeypatch.setattr(decoder, "node_scores", lambda states: order[None, : states.shape[1] - 1])
     seen: list[torch.Tensor] = []
     score, readout = decoder.type_scores, decoder.parts.readout.of_many
     monkeypatch.setattr(decoder, "type_scores", lambda states: seen.append(states) or score(states))
@@ -88,3 +89,17 @@ def test_sampling_goes_through_the_states_of_training(monkeypatch: pytest.Monkey
     decoder.nll(latents, drawn)
     for one, other in zip(seen, given[0], strict=False):
         assert torch.allclose(one, other, rtol=1e-12), len(one[0])
+
+
+def test_decodings_of_one_latent_are_drawn_as_decodings_of_equal_ones_are() -> None:
+    """Copies share what they have in common; how often each DAG is drawn does not depend on that."""
+    task = dvae.tasks.get("enas6")
+    vae = dvae.models.build("deepgmg", task, hidden=12, latent=4, seed=0)
+    with torch.no_grad():
+        vae.decoder.add_edge.bias -= 2.0  # few edges, so that few DAGs are likely
+    latent = torch.randn(1, 4, generator=torch.Generator().manual_seed(3))
+    copies = vae.decode_batch(latent, copies=4000, seed=0)
+    alone = vae.decode_batch(latent.expand(4000, -1), seed=1)
+    for shared, single in ((copies.types, alone.types), (copies.adjacency, alone.adjacency)):
+        difference = (shared.float().mean(0) - single.float().mean(0)).abs() / 4000**-0.5
+        assert float(difference.max()) < 4 * float(shared.float().std(0).max()) * 2**0.5

@@ -21,7 +21,7 @@ from models.examples import generic_task
 PARTS_OF = {
     "dvae": {"aggregation", "bidirectional", "readout", "edge_width"},
     "dvae-smp": {"aggregation", "bidirectional", "readout", "edge_width", "rounds"},
-    "gcn": {"rounds", "in_place", "aggregation", "edge_width"},
+    "gcn": {"rounds", "original", "aggregation", "edge_width"},
     "deepgmg": {"rounds"},
     "svae": {"edge_width"},
     "graphrnn": {"edge_width"},

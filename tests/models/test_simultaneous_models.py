@@ -149,19 +149,22 @@ def test_a_convolution_is_its_formula() -> None:
     torch.testing.assert_close(encoder(raw_batch([graph]))[0], sum(states[1:-1]), **CLOSE)
 
 
-def test_a_convolution_in_place_reads_what_was_just_written() -> None:
-    vae = small("gcn", RawTask(NUM_TYPES, MAX_NODES), rounds=3, in_place=True)
+def test_the_original_convolution_is_its_formula() -> None:
+    """Node after node, each reading what those before it have just become; weights by both degrees, ReLU at the end."""
+    vae = small("gcn", RawTask(NUM_TYPES, MAX_NODES), rounds=3, original=True)
     encoder, graph = vae.encoder, model_graphs(9)[5]
     before = graph.predecessors()
-    counts = [1 + len(predecessors) for predecessors in before]
+    heard = [1 + len(predecessors) for predecessors in before]
+    told = [1 + sum(u in predecessors for predecessors in before) for u in range(len(graph))]
+
+    def read(values: Sequence[Tensor], v: int) -> Tensor:
+        return values[v] / heard[v] + sum(values[u] / (told[u] * heard[v]) ** 0.5 for u in before[v])
+
     first = [encoder.weight[:, kind] for kind in graph.types]
-    states = [
-        sum(first[u] / (counts[u] * counts[v]) ** 0.5 for u in (*before[v], v)) + encoder.bias
-        for v in range(len(graph))
-    ]
+    states = [torch.relu(read(first, v) + encoder.bias) for v in range(len(graph))]
     for layer in encoder.layers:
         for v in range(len(graph)):
-            states[v] = layer(sum(torch.relu(states[u]) / (counts[u] * counts[v]) ** 0.5 for u in (*before[v], v)))
+            states[v] = torch.relu(layer(read(states, v)))
     torch.testing.assert_close(encoder(raw_batch([graph]))[0], sum(states[1:-1]), **CLOSE)
 
 

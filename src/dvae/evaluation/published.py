@@ -72,7 +72,7 @@ PREDICTIVE: dict[str, dict[str, Predictive]] = {
 }
 SPACE_OF = {"enas6": "enas", "asia": "bn", "asia-bnlearn": "bn"}  # by the task's name
 # Variants that no paper reports are shown beside what they are a variant of.
-SAME_AS = {"dvae-original": "dvae", "dvae-sum": "dvae"}
+SAME_AS = {"dvae-original": "dvae", "dvae-sum": "dvae", "gcn-original": "gcn"}
 
 # The best BIC found on bnlearn's Asia data, and what is known of them (paper, section 4.3; later: DAGNN and PACE).
 BEST_BIC = {"D-VAE": -11125.75, "DAGNN and PACE": -11107.29}

@@ -21,6 +21,7 @@ from torch.nn import functional
 
 from dvae.dag import DagBatch
 from dvae.models.decoders.decisions import EndEdges, choose, draw_edges
+from dvae.models.decoders.rows import RowTensor
 from dvae.models.decoders.sampler import GraphRows, Sampler, rows_within_budget
 from dvae.models.deepgmg import FoldedRound, GraphReadout, Neighbourhood, Rounds, SharedParts, propagated
 from dvae.models.kernels.aligned import AlignedLinear, aligned
@@ -175,11 +176,8 @@ class DeepGmgDecoder(nn.Module):
 
     @torch.no_grad()
     def sample(self, latents: Tensor, sampling: Sampling) -> DagBatch:
-        latents = latents.repeat_interleave(sampling.copies, 0)
-        parts = [
-            _DeepGmgSampler(self, part, sampling).run() for part in latents.split(self.rows_at_once(latents.device))
-        ]
-        return DagBatch.cat(parts)
+        some = max(1, self.rows_at_once(latents.device) // sampling.copies)
+        return DagBatch.cat([_DeepGmgSampler(self, part, sampling).run() for part in latents.split(some)])
 
 
 class _Truth(NamedTuple):
@@ -217,38 +215,55 @@ class _Truth(NamedTuple):
         return Neighbourhood.of(graphs, self.asked(torch.full_like(number, node), number).mT)
 
 
-class _DeepGmgSampler(Sampler[GraphRows]):
-    """A decision at a time, all graphs in step. Copies of a latent are rows of their own."""
+class DeepGmgRows(GraphRows):
+    """The states of all nodes so far, and which rows are asked for another edge into the newest."""
+
+    states = RowTensor()  # row node hidden
+    asked = RowTensor()  # row
+
+
+class _DeepGmgSampler(Sampler[DeepGmgRows]):
+    """A decision at a time, all graphs in step; only those that have one to take are propagated."""
 
     def __init__(self, decoder: DeepGmgDecoder, latents: Tensor, sampling: Sampling) -> None:
-        rows = GraphRows(latents.shape[0], 1, decoder.max_nodes, latents.device)
+        rows = DeepGmgRows(latents.shape[0], sampling.copies, decoder.max_nodes, latents.device)
         super().__init__(rows, decoder.max_nodes, sampling, decoder.end_edges)
         self.decoder = decoder
         self.rounds = decoder.folded()
-        self.states = decoder.first(latents, rows.types[:, 0])
+        rows.states = decoder.first(latents, rows.types[:, 0])
 
     def type_scores(self, position: int) -> Tensor:
-        self.states = self._propagated(position)
-        return self.decoder.type_scores(self.states)
+        rows = self.rows
+        self._propagate((rows.num_nodes == 0).nonzero().squeeze(1), position)
+        return self.decoder.type_scores(rows.states)
 
     def write_edges(self, position: int) -> None:
         """Predecessors of the newest node, one by one, until no more is wanted."""
-        rows, decoder = self.rows, self.decoder
-        self.states = decoder.with_node(self.states, rows.types[:, position])
-        asked = rows.growing
+        rows = self.rows
+        rows.states = self.decoder.with_node(rows.states, rows.types[:, position])
+        rows.asked = rows.growing.clone()
         for _ in range(position + 1):
-            if not asked.any():
+            asked = rows.asked.nonzero().squeeze(1)
+            if not len(asked):
                 break
-            # Also before an answer that is known: so it was learned.
-            self.states = torch.where(asked[:, None, None], self._propagated(position + 1), self.states)
-            chosen = rows.adjacency[:, :position, position]
-            asked = asked & ~chosen.all(1)
-            asked = asked & draw_edges(decoder.edge_score(self.states), self.sampling)
-            scores = decoder.node_scores(self.states)
-            source = choose(scores.masked_fill(chosen & asked[:, None], -torch.inf), self.sampling)
-            drawn = asked.nonzero().squeeze(1)
-            rows.adjacency[drawn, source[drawn], position] = True
+            self._propagate(asked, position + 1)  # also before an answer that is known: so it was learned
+            taken = rows.branch(self._edges(asked, position))
+            rows.asked = taken > 0
+            drawn = rows.asked.nonzero().squeeze(1)
+            rows.adjacency[drawn, taken[drawn] - 1, position] = True
 
-    def _propagated(self, nodes: int) -> Tensor:
-        graphs = self.rows.adjacency[:, :nodes, :nodes].to(self.states.dtype)
-        return propagated(self.rounds, self.states, Neighbourhood.of(graphs))
+    def _edges(self, asked: Tensor, position: int) -> Tensor:
+        """Where every decoding takes an edge from: one more than the source, or 0 for no more edges."""  # particle
+        rows, decoder = self.rows, self.decoder
+        states, chosen = rows.states[asked], rows.adjacency[asked, :position, position]
+        another = states.new_full((rows.count,), -torch.inf)
+        another[asked] = decoder.edge_score(states).masked_fill(chosen.all(1), -torch.inf)
+        scores = states.new_zeros(rows.count, position)
+        scores[asked] = decoder.node_scores(states).masked_fill(chosen & ~chosen.all(1, keepdim=True), -torch.inf)
+        takes = draw_edges(another[rows.row_of], self.sampling)
+        return torch.where(takes, 1 + choose(scores, self.sampling, rows.row_of), 0)
+
+    def _propagate(self, some: Tensor, nodes: int) -> None:
+        rows = self.rows
+        graphs = rows.adjacency[some, :nodes, :nodes].to(rows.states.dtype)
+        rows.states[some] = propagated(self.rounds, rows.states[some], Neighbourhood.of(graphs))

@@ -7,8 +7,12 @@ In every round all nodes at once take the mean-like sum over their predecessors 
 A^T has a row per node with ones at its predecessors, so a message runs along its edge and never against it. D holds the
 row sums of A^T + I: one more than a node's number of predecessors. That is the undirected formula with "neighbour"
 read as "predecessor" throughout; a node's state then depends on nothing but its ancestors at most `rounds` edges away
-(and on how many predecessors those have). The original code overwrites states within a round: with `in_place`, a node
-reads what its predecessors have become in the same round, so that every round runs through the whole graph.
+(and on how many predecessors those have).
+
+The original code is not quite that, and `original` does as it does. It overwrites states within a round, so a node reads
+what its predecessors have just become, and every round but the first runs through the whole graph. A sender u of v
+counts 1 / sqrt((successors of u + 1) (predecessors of v + 1)), v itself 1 / (predecessors of v + 1). There is a ReLU
+after the last round, too.
 """
 
 from __future__ import annotations
@@ -32,7 +36,7 @@ from dvae.models.settings import RoundsSettings
 class GcnSettings(RoundsSettings):
     """Settings of the graph convolutional network."""
 
-    in_place: bool | None = None  # whether nodes read states of the same round, as in the original code; None: no
+    original: bool | None = None  # whether rounds and weights are those of the original code; None: no
 
 
 class GcnEncoder(nn.Module):
@@ -44,9 +48,9 @@ class GcnEncoder(nn.Module):
     reference = "Kipf and Welling, ICLR 2017; Zhang et al., NeurIPS 2019"
     blocks = 1
 
-    def __init__(self, features: NodeFeatures, hidden: int, rounds: int, *, in_place: bool = False) -> None:
+    def __init__(self, features: NodeFeatures, hidden: int, rounds: int, *, original: bool = False) -> None:
         super().__init__()
-        self.features, self.in_place = features, in_place
+        self.features, self.original = features, original
         self.width = hidden
         bound = 1 / math.sqrt(features.width)
         self.weight = aligned_parameter(uniform(hidden, features.width, bound=bound), 1)
@@ -56,20 +60,21 @@ class GcnEncoder(nn.Module):
     @classmethod
     def build(cls, plan: Plan, settings: GcnSettings) -> GcnEncoder:
         rounds = settings.rounds or plan.hints.gcn_rounds
-        return cls(plan.features, plan.hidden, rounds, in_place=bool(settings.in_place))
+        return cls(plan.features, plan.hidden, rounds, original=bool(settings.original))
 
     def forward(self, batch: DagBatch) -> Tensor:
         return inner_sum(self.node_states(batch), batch)
 
     def node_states(self, batch: DagBatch) -> Tensor:
         """The states after the last round."""  # batch node hidden
-        spread = normalised(batch, self.weight.dtype)
+        dtype = self.weight.dtype
+        spread = by_both_degrees(batch, dtype) if self.original else normalised(batch, dtype)
         # The first product is a row of a table: a node's input is its type.
         table = self.features.linear(self.weight, None)
         states = spread @ rows_of(table, batch.types) + self.bias
         for layer in self.layers:
-            states = self._in_place(layer, spread, states) if self.in_place else layer(spread @ torch.relu(states))
-        return states
+            states = self._in_place(layer, spread, states) if self.original else layer(spread @ torch.relu(states))
+        return torch.relu(states) if self.original else states
 
     @staticmethod
     def _in_place(layer: nn.Module, spread: Tensor, states: Tensor) -> Tensor:
@@ -92,3 +97,10 @@ def normalised(batch: DagBatch, dtype: torch.dtype) -> Tensor:
     neighbours = (batch.adjacency.mT | own).to(dtype)
     scale = neighbours.sum(2).rsqrt()
     return scale[:, :, None] * neighbours * scale[:, None, :]
+
+
+def by_both_degrees(batch: DagBatch, dtype: torch.dtype) -> Tensor:
+    """As `normalised`, but a sender is weighted by how many it sends to (the original code)."""  # batch node node
+    edges = batch.adjacency.mT.to(dtype)
+    heard, told = 1 + edges.sum(2), 1 + edges.sum(1)
+    return edges * (heard[:, :, None] * told[:, None, :]).rsqrt() + torch.diag_embed(1 / heard)
