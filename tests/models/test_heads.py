@@ -12,7 +12,7 @@ from dvae.dag import Dag, DagBatch, DagSet
 from dvae.errors import ConfigError
 from dvae.models import build, load
 from dvae.models.heads import FeatureHead, TargetHead
-from dvae.regression.features import MAX_KINDS, count_features, one_hot_features
+from dvae.regression.features import MAX_KINDS, count_features
 from dvae.tasks import get
 from dvae.tasks.generic import GenericTask
 from dvae.training import fit
@@ -30,7 +30,7 @@ def batch() -> DagBatch:
 def test_a_head_costs_the_cross_entropy_of_the_bits_that_change(kind: str) -> None:
     head = FeatureHead(TASK, 44, kind, weight=0.7)  # type: ignore[arg-type]
     head.fit(batch())
-    bits = one_hot_features(batch(), TASK.num_types)
+    bits = TASK.features(batch())
     varies = bits.std(0) > 0
     latents = torch.randn(len(DAGS), 44, generator=torch.Generator().manual_seed(1))
     predicted = head.map(latents)
@@ -56,7 +56,7 @@ def test_one_to_one_uses_one_latent_per_feature() -> None:
 def test_too_few_latents_are_for_the_bits_that_change_most() -> None:
     head = FeatureHead(TASK, 3, "one-to-one")
     head.fit(batch())
-    spread = one_hot_features(batch(), TASK.num_types).std(0)
+    spread = TASK.features(batch()).std(0)
     assert spread[head.kept].min() >= spread.sort(descending=True).values[2]
 
 

@@ -52,7 +52,7 @@ def losses_and_gradients(vae: VAE, batch: DagBatch) -> tuple[Tensor, dict[str, T
 
 
 def small_ways(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(aggregation, "SWEEP_NODES", NEVER)
+    patch.setattr(aggregation, "SWEEP_NODES", {"cpu": NEVER})
     patch.setattr(dvae_decoder, "COMPACT_NODES", NEVER)
 
 
@@ -118,3 +118,16 @@ def test_large_graphs_are_encoded_in_parts(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(dvae.models.vae, "LARGE", 8)
     monkeypatch.setitem(dvae.models.vae.LARGE_BYTES, "cpu", 1)
     torch.testing.assert_close(vae.encode(batch).mean, whole.mean, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device here")
+def test_a_gpu_that_does_not_train_goes_by_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    vae, batch = model(bidirectional=True), graphs()
+    here = vae.encode(batch)
+    vae = vae.cuda()
+    positions = vae.encode(batch)
+    monkeypatch.setattr(aggregation, "SWEEP_NODES", {"cuda": 0})
+    levels = vae.encode(batch)
+    for one, other, third in zip(here, positions, levels, strict=True):
+        torch.testing.assert_close(one, other.cpu())
+        torch.testing.assert_close(one, third.cpu())

@@ -26,7 +26,7 @@ from dvae.models.kernels.sweep import sweep
 from dvae.models.parts import NodeStates, Plan
 from dvae.models.settings import NoSettings
 
-SWEEP_NODES = 16  # larger graphs are cheaper level by level than position by position
+SWEEP_NODES = {"cpu": 16, "cuda": 64}  # larger graphs are cheaper level by level than position by position
 
 
 class SumAggregation(nn.Module):
@@ -165,12 +165,12 @@ def sweep_directions(
     first: Tensor | None,
     reverse: Sequence[bool],
 ) -> list[NodeStates]:
-    """Independent sweeps. On a GPU they share their products, on a CPU equal nodes do; there large graphs go by levels.
+    """Independent sweeps. On a GPU they share their products, on a CPU equal nodes do; large graphs go by levels.
 
     Messages are only for a decoder, which sweeps from a given `first` message.
     """
     nodes = batches[0].max_nodes
-    if batches[0].device.type == "cpu" and nodes > SWEEP_NODES:
+    if _by_levels(batches[0]):
         parts = zip(aggregations, updates, batches, reverse, strict=True)
         return [_level_states(part, update, batch, first, backwards) for part, update, batch, backwards in parts]
     tables = [update.table() for update in updates]
@@ -200,6 +200,13 @@ def sweep_directions(
         states, messages = sweep(*columns, shares=shares, wants_messages=first is not None)
         results.append(NodeStates(states[0], None if messages is None else messages[0]))
     return results
+
+
+def _by_levels(batch: DagBatch) -> bool:
+    """Not while a GPU trains: levels are as many as the data have, and a step that is recorded has static shapes."""
+    if batch.device.type == "cuda" and torch.is_grad_enabled():
+        return False
+    return batch.max_nodes > SWEEP_NODES.get(batch.device.type, 0)
 
 
 def _level_states(

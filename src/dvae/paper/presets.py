@@ -93,7 +93,7 @@ PAPER_BN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "pace": ({"latent": 64, "dropout": 0.25}, {"epochs": 50}),
     "dvae-original": ({"name": "dvae", "noise_scale": 0.01}, {}),
     "dvae-axes": (
-        {"name": "dvae", "head": "one-to-one"},
+        {"name": "dvae", "head": "one-to-one", "latent": 28},  # one for each pair of variables
         {**STRAIGHT_AXES, "epochs": 7, "learning_rate": 2e-3, "warmup": 200},
     ),
 }

@@ -68,7 +68,8 @@ def auto_settings(
         chosen["training.mutations"] = 0.5 if count < 20_000 else 0.1
     chosen = {**chosen, **task.recipe(device), **given}
     if "model.head" not in given:
-        chosen["model.head"] = _head(task, data, int(chosen.get("model.latent", ModelConfig().latent)))
+        chosen |= _head(task, data, int(chosen.get("model.latent", ModelConfig().latent)))
+        chosen |= given
     elif given["model.head"] is None and "model.head_weight" not in given:
         chosen.pop("model.head_weight", None)
     batch = int(chosen["training.batch_size"])
@@ -101,13 +102,16 @@ def _latents(task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
     return {"model.latent": COMMON_LATENTS + (places or 0) * task.max_nodes, "model.place_latents": places}
 
 
-def _head(task: Task, data: Dataset, latent: int) -> str:
+def _head(task: Task, data: Dataset, latent: int) -> dict[str, Any]:
     """One-to-one where there is a latent for every feature that changes, or where components can be taken."""
     if not task.features_are_bits:
-        return "one-to-one"
+        return {"model.head": "one-to-one"}
     dags = data.train.dags
     bits = task.features(task.batch(dags[:: max(1, len(dags) // HEAD_SAMPLE)]))
-    return "one-to-one" if int((bits != bits[:1]).any(0).sum()) <= latent else "linear"
+    changing = int((bits != bits[:1]).any(0).sum())
+    if changing > latent:
+        return {"model.head": "linear"}
+    return {"model.head": "one-to-one"} | ({"model.latent": changing} if task.latent_per_feature else {})
 
 
 def _epochs(count: int, batch: int, minutes: float | None, per_graph: float | None) -> int:

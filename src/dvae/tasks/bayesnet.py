@@ -13,7 +13,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -49,7 +49,10 @@ __all__ = ["ASIA_VARIABLES", "BayesNetTask", "estimated_order", "network_task"]
 DEFAULT_SIZE = 200_000  # paper, appendix I
 PREDICTIVITY_LIMIT = 5_000  # paper, appendix "SGP Training Details"
 SHORT_NAME = 4  # characters up to which the names of variables fit into a circle
+VIRTUAL = END_INDEX + 1  # types before those of variables
 ORDER_RESTARTS = 10  # of the hill climbing that estimates an order
+
+FeatureKind = Literal["parents", "positions"]
 
 log = logging.getLogger("dvae")
 
@@ -59,7 +62,7 @@ class BayesNetTask(Task):
 
     `table` names the data that networks are scored on (`dvae.bayesnet.tables`); they are `data` or, without, read when
     first needed, so that a task whose table is gone can do everything else. `knowledge` (edges, tiers, a limit) is kept
-    to while decoding.
+    to while decoding. `features` are those of latent heads; "positions" is what models of version 0.2.0 have.
     """
 
     examples = ("asia", "asia-bnlearn", "bn:cloudy,rain,sprinkler,wet")
@@ -68,6 +71,7 @@ class BayesNetTask(Task):
     preset = "paper"
     varies_in_size = False
     predictivity_limit = PREDICTIVITY_LIMIT
+    latent_per_feature = True
 
     hints = ModelHints(
         aggregation="gated-sum-types",
@@ -96,6 +100,7 @@ class BayesNetTask(Task):
         *,
         data: DiscreteData | None = None,
         knowledge: Knowledge | None = None,
+        features: FeatureKind = "parents",
     ) -> None:
         if len(variables) < 2:
             raise TaskError("a Bayesian network needs at least two variables")
@@ -106,6 +111,7 @@ class BayesNetTask(Task):
         self.vocabulary = Vocabulary.with_virtual_ends(self.variables)
         self.max_nodes = len(self.variables) + 2
         self.knowledge = knowledge
+        self.feature_kind = features
         if knowledge is not None:
             self.rules = NetworkRules.of(knowledge.constraints(self.variables))
         short = all(len(variable) <= SHORT_NAME for variable in self.variables)
@@ -122,6 +128,7 @@ class BayesNetTask(Task):
 
     def spec(self) -> dict[str, Any]:
         spec: dict[str, Any] = {"name": self.name, "variables": list(self.variables), "table": self.table}
+        spec["features"] = self.feature_kind
         return spec if self.knowledge is None else {**spec, "knowledge": self.knowledge.to_mapping()}
 
     @classmethod
@@ -130,7 +137,10 @@ class BayesNetTask(Task):
         table = spec["table"] if "table" in spec else table_of(name)  # runs before there were tables
         known = Knowledge.from_mapping(spec["knowledge"]) if "knowledge" in spec else None
         variables = [str(variable) for variable in spec["variables"]]
-        return cls(name, variables, None if table is None else str(table), knowledge=known)
+        features = spec.get("features", "positions")
+        if features not in get_args(FeatureKind):
+            raise TaskError(f"the features of networks are {' or '.join(get_args(FeatureKind))}, not {features!r}")
+        return cls(name, variables, None if table is None else str(table), knowledge=known, features=features)
 
     @property
     def can_score(self) -> bool:
@@ -183,6 +193,18 @@ class BayesNetTask(Task):
         if Path(path).suffix == ".txt":
             return list(read_bayesnet(path, self.variables))
         return load_dags(path)
+
+    def features(self, batch: DagBatch) -> Tensor:
+        """A bit for every pair of variables: whether the first is a parent of the second.
+
+        Types by position follow from that, and so does who hangs on the virtual ends: a latent for each of those would
+        let the prior draw them at odds with the edges.
+        """  # batch feature
+        if self.feature_kind == "positions":
+            return super().features(batch)
+        kinds = torch.nn.functional.one_hot(batch.types, self.num_types).to(torch.float32)
+        parents = kinds.mT @ batch.adjacency.to(torch.float32) @ kinds  # batch type type
+        return parents[:, VIRTUAL:, VIRTUAL:].flatten(1)
 
     def parse_rows(self, text: str, where: str) -> Dag:
         return parse_bayesnet(text, where, self.variables).dag

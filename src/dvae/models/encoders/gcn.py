@@ -9,9 +9,9 @@ row sums of A^T + I: one more than a node's number of predecessors. That is the 
 read as "predecessor" throughout; a node's state then depends on nothing but its ancestors at most `rounds` edges away
 (and on how many predecessors those have).
 
-The original code is not quite that, and `original` does as it does. It overwrites states within a round, so a node reads
-what its predecessors have just become, and every round but the first runs through the whole graph. A sender u of v
-counts 1 / sqrt((successors of u + 1) (predecessors of v + 1)), v itself 1 / (predecessors of v + 1). There is a ReLU
+The original code is not quite that, and `original` does as it does. It overwrites states within a round, so a node
+reads what its predecessors have just become, and every round but the first runs through the whole graph. A sender u of
+v counts 1 / sqrt((successors of u + 1) (predecessors of v + 1)), v itself 1 / (predecessors of v + 1). There is a ReLU
 after the last round, too.
 """
 
