@@ -58,6 +58,9 @@ def test_the_papers_tasks_keep_the_papers_settings(tmp_path: Path) -> None:
     auto = Run.create(tmp_path / "auto", "asia", size=60, preset="auto")
     assert (auto.config.model.name, auto.config.training.schedule) == ("dvae", "cosine")
     assert auto.config.training.mutations == 0
+    assert (auto.config.model.latent, auto.config.model.head) == (28, "one-to-one"), (
+        "a latent for each pair of variables"
+    )
     original = Run.create(tmp_path / "original", "asia", size=60, preset="original")
     assert original.config.model.noise_scale == 0.01
     with pytest.raises(ConfigError, match="no preset 'papper'; did you mean 'paper'"):
@@ -86,3 +89,18 @@ def test_a_weight_goes_with_a_head(head: str | None, monkeypatch: pytest.MonkeyP
     data = task.sampled_dataset(40, 0)
     chosen = auto.auto_settings(task, data, {"model.head": head}, device="cuda").settings
     assert ("model.head_weight" in chosen) == (head is not None)
+
+
+@pytest.mark.parametrize(
+    ("variables", "given", "latent", "head"),
+    [(3, {}, 8, "one-to-one"), (8, {}, 28, "one-to-one"), (8, {"model.latent": 40}, 40, "one-to-one"),
+     (8, {"model.latent": 20}, 20, "linear"), (12, {}, 56, "linear")],
+)  # fmt: skip
+def test_networks_have_a_latent_for_each_pair_of_variables(
+    variables: int, given: dict[str, int], latent: int, head: str
+) -> None:
+    """Where there are not too many of them, and nothing else is asked for."""
+    task = get("bn:" + ",".join(f"v{number}" for number in range(variables)))
+    settings = {"model.hidden": 8, **given}
+    chosen = {**settings, **auto.auto_settings(task, task.sampled_dataset(300, 0), settings).settings}
+    assert (chosen.get("model.latent", 56), chosen["model.head"]) == (latent, head)

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from dag_strategies import networks
 from dvae.dag import Dag, DagBatch
-from dvae.errors import TaskError
+from dvae.errors import CheckpointError, TaskError
 from dvae.tasks import BayesNetTask, from_spec, get, to_spec
 from dvae.tasks.bayesnet import ASIA_VARIABLES
 
@@ -50,6 +50,28 @@ def test_networks_are_valid_and_come_back(dag: Dag) -> None:
     assert task.is_valid(dag)
     assert task.unwrap(task.wrap(dag)) == dag
     assert task.unbatch(task.batch([dag])) == [dag]
+
+
+def test_features_are_parents_in_any_order_of_nodes() -> None:
+    one, other = Dag(("A", "B", "C"), ((0, 2),)), Dag(("B", "A", "C"), ((1, 2),))
+    features = TASK.features(TASK.batch([one, other, VALID["another order"]])).reshape(3, 3, 3)
+    assert torch.equal(features[0], features[1])
+    assert features[0].nonzero().tolist() == [[0, 2]]
+    assert features[2].nonzero().tolist() == [[2, 0], [2, 1]]
+
+
+def test_models_of_earlier_versions_keep_their_features() -> None:
+    """Which were those of positions; a head has as many weights as there are features."""
+    spec = to_spec(TASK)
+    again = from_spec(spec)
+    batch = TASK.batch([VALID["a chain"]])
+    assert torch.equal(again.features(batch), TASK.features(batch))
+    del spec["features"]
+    old = from_spec(spec)
+    assert old.features(batch).shape[1] == 5 * 5 + 10
+    assert from_spec(to_spec(old)).features(batch).shape[1] == 5 * 5 + 10
+    with pytest.raises(CheckpointError, match="parents or positions, not 3"):
+        from_spec({**spec, "features": 3})
 
 
 def random_batch(count: int, seed: int) -> DagBatch:

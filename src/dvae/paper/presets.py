@@ -94,7 +94,7 @@ PAPER_BN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "dvae-original": ({"name": "dvae", "noise_scale": 0.01}, {}),
     "dvae-axes": (
         {"name": "dvae", "head": "one-to-one", "latent": 28},  # one for each pair of variables
-        {**STRAIGHT_AXES, "epochs": 7, "learning_rate": 2e-3, "warmup": 200},
+        {**STRAIGHT_AXES, "epochs": 5, "learning_rate": 2e-3, "warmup": 200},
     ),
 }
 

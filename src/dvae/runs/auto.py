@@ -17,6 +17,7 @@ import torch
 from dvae.dag import Dataset
 from dvae.devices import available_device
 from dvae.models import ModelConfig, build
+from dvae.models.heads import FITTED_GRAPHS
 from dvae.models.vae import LARGE
 from dvae.tasks import Task
 from dvae.training.memory import Budget, check_fits
@@ -27,7 +28,8 @@ STEPS_PER_DAG = 3
 MIN_EPOCHS = 20
 TIMED_STEPS = 6
 TIMED_NODES = 4_096  # of all graphs of a step, where graphs are large
-HEAD_SAMPLE = 5_000  # DAGs that are looked at to choose a head
+HEAD_SAMPLE = FITTED_GRAPHS  # DAGs that are looked at to choose a head: as many as it looks at itself
+MIN_LATENTS = 8  # where there is one for each feature: maps of the space want a few
 USED_SHARE = 0.75  # of the time given, for steps as timed here; real ones also choose and mutate graphs, and write
 GENERIC_MODEL = {"name": "pace", "attention_width": 64, "layers": 2, "edge_width": 64, "node_order": "given"}
 LARGE_MODEL = {"name": "layerwise", "token_width": 64, "layers": 3}
@@ -111,7 +113,8 @@ def _head(task: Task, data: Dataset, latent: int) -> dict[str, Any]:
     changing = int((bits != bits[:1]).any(0).sum())
     if changing > latent:
         return {"model.head": "linear"}
-    return {"model.head": "one-to-one"} | ({"model.latent": changing} if task.latent_per_feature else {})
+    few = {"model.latent": max(changing, MIN_LATENTS)} if task.latent_per_feature else {}
+    return {"model.head": "one-to-one", **few}
 
 
 def _epochs(count: int, batch: int, minutes: float | None, per_graph: float | None) -> int:
