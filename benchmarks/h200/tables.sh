@@ -68,14 +68,11 @@ if [ ! -e "$place" ]; then
     echo $((began + total)) >"$place/end"
     if command -v nvidia-cuda-mps-control; then nvidia-cuda-mps-control -d; fi
     cat >"$place/queue" <<-'QUEUE'
-		row deepgmg_asia asia-bnlearn/deepgmg 1 table1
-		hls 400 16
-		row deepgmg_enas enas6/deepgmg 1 table1
 		row gcn_enas enas6/gcn-original 1 table1 table2
-		row axes_asia asia-bnlearn/dvae-axes 3 table1 table2
 		row gcn_asia asia-bnlearn/gcn-original 1 table1 table2
-		row dvae_asia asia-bnlearn/dvae 1 table1
-		row dvae_enas enas6/dvae 1 table1
+		row dvae_asia asia-bnlearn/dvae 1 table1 table2
+		hls 400 16
+		row dagnn_enas enas6/dagnn 1 table1 table2
 	QUEUE
     [ -n "${QUEUE:-}" ] && printf '%b\n' "$QUEUE" >"$place/queue"
     (cd "$place/repo" && setsid xargs -a "$place/queue" -P "${SLOTS:-4}" -L 1 bash -c '"$@"' _ >"$place/logs/queue.log" 2>&1 &)
@@ -95,5 +92,4 @@ for name in ${KEEP:-asia-bnlearn-dvae-0}; do
         [ -e "$model" ] && cp "$model" "$out/$(basename "$(dirname "$model")").safetensors"
     done
 done
-[ -e "$place/hls/hls-layerwise/model.safetensors" ] && cp "$place/hls/hls-layerwise/model.safetensors" "$out/hls-layerwise.safetensors"
 ls -l "$out"
