@@ -123,11 +123,28 @@ def test_large_graphs_are_encoded_in_parts(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device here")
 def test_a_gpu_that_does_not_train_goes_by_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     vae, batch = model(bidirectional=True), graphs()
-    here = vae.encode(batch)
+    latents = torch.randn(len(batch), 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    here = *vae.encode(batch), vae.reconstruction_nll(batch, latents)
     vae = vae.cuda()
-    positions = vae.encode(batch)
+    positions = *vae.encode(batch), vae.reconstruction_nll(batch, latents)
     monkeypatch.setattr(aggregation, "SWEEP_NODES", {"cuda": 0})
-    levels = vae.encode(batch)
+    levels = *vae.encode(batch), vae.reconstruction_nll(batch, latents)
     for one, other, third in zip(here, positions, levels, strict=True):
         torch.testing.assert_close(one, other.cpu())
         torch.testing.assert_close(one, third.cpu())
+
+
+@pytest.mark.parametrize(
+    ("device", "nodes", "training", "by_levels"),
+    [("cpu", 16, True, False), ("cpu", 17, True, True), ("cuda", 64, False, False), ("cuda", 65, False, True),
+     ("cuda", 65, True, False), ("mps", 500, False, False)],
+)  # fmt: skip
+def test_who_goes_by_levels(device: str, nodes: int, training: bool, by_levels: bool) -> None:
+    """A GPU does not while it trains, where shapes are static."""
+
+    class Sizes:  # all that is asked for of a batch
+        max_nodes = nodes
+
+    Sizes.device = torch.device(device)  # type: ignore[attr-defined]
+    with torch.set_grad_enabled(training):
+        assert aggregation._by_levels(Sizes()) == by_levels  # type: ignore[arg-type]

@@ -42,7 +42,7 @@ def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     have padded slots.
     """
     if request.param in ("rectangles", "listed"):
-        monkeypatch.setattr(aggregation, "SWEEP_NODES", {})
+        monkeypatch.setattr(aggregation, "SWEEP_NODES", {"cpu": 0})
         monkeypatch.setattr(dvae_decoder, "COMPACT_NODES", 0)
         monkeypatch.setattr(intervals, "SMALLEST_RECTANGLE", 1 if request.param == "rectangles" else 10**6)
         return "cpu"

@@ -104,3 +104,10 @@ def test_networks_have_a_latent_for_each_pair_of_variables(
     settings = {"model.hidden": 8, **given}
     chosen = {**settings, **auto.auto_settings(task, task.sampled_dataset(300, 0), settings).settings}
     assert (chosen.get("model.latent", 56), chosen["model.head"]) == (latent, head)
+
+
+def test_latents_of_places_come_besides() -> None:
+    given = {"model.name": "layerwise", "model.hidden": 8, "model.token_width": 8, "model.place_latents": 2}
+    task = get("asia")
+    chosen = auto.auto_settings(task, task.sampled_dataset(300, 0), given).settings
+    assert (chosen["model.latent"], chosen["model.head"]) == (2 * task.max_nodes + 28, "one-to-one")

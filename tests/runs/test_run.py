@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tarfile
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from dvae import Dag, Run
 from dvae.dag import DagSet, Dataset, ScoredDag, load_jsonl, write_jsonl
 from dvae.errors import CheckpointError, ConfigError, MissingError
 from dvae.runs.config import FORMAT
+from dvae.tasks import BayesNetTask, get
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "run-0.1.0.tar.gz"
 SMALL = {"hidden": 8, "latent": 4, "epochs": 1}
@@ -41,6 +43,26 @@ def old(tmp_path: Path) -> Path:
     with tarfile.open(FIXTURE) as tar:
         tar.extractall(tmp_path / "old", filter="data")
     return tmp_path / "old"
+
+
+@pytest.mark.parametrize("head", ["linear", "one-to-one"])
+def test_networks_of_version_0_2_0_are_loaded_resumed_and_started_from(head: str, tmp_path: Path) -> None:
+    """Their heads had other features, which their task.json does not name."""
+    known = get("asia")
+    old = BayesNetTask("asia", known.variables, known.table, features="positions")
+    settings = {"size": 60, "hidden": 8, "latent": 50, "head": head, "epochs": 1, "batch_size": 16}
+    Run.create(tmp_path / "old", old, preset="paper", **settings).fit(progress=False)
+    spec = json.loads((tmp_path / "old" / "task.json").read_text())
+    assert spec.pop("features") == "positions"
+    (tmp_path / "old" / "task.json").write_text(json.dumps(spec))
+    assert len(dvae.load(tmp_path / "old").sample(3, seed=0)) == 3
+    for task in (None, "asia"):
+        run = Run.create(tmp_path / f"from {task}", task, start=tmp_path / "old", epochs=1, size=60)
+        assert run.task.features(run.task.batch([])).shape[1] == old.features(old.batch([])).shape[1]
+        run.fit(progress=False)
+    resumed = Run.open(tmp_path / "old")
+    resumed.fit(resume=True, epochs=2, progress=False)
+    assert resumed.task.spec()["features"] == "positions"
 
 
 def test_a_run_is_created_trained_and_opened_again(file: Path, tmp_path: Path) -> None:

@@ -60,6 +60,11 @@ def test_features_are_parents_in_any_order_of_nodes() -> None:
     assert features[2].nonzero().tolist() == [[2, 0], [2, 1]]
 
 
+def test_features_are_bits_also_of_what_is_no_network() -> None:
+    doubled = TASK.batch([Dag(("A", "A", "B"), ((0, 2), (1, 2)))])
+    assert TASK.features(doubled).unique().tolist() == [0, 1]
+
+
 def test_models_of_earlier_versions_keep_their_features() -> None:
     """Which were those of positions; a head has as many weights as there are features."""
     spec = to_spec(TASK)
@@ -72,6 +77,8 @@ def test_models_of_earlier_versions_keep_their_features() -> None:
     assert from_spec(to_spec(old)).features(batch).shape[1] == 5 * 5 + 10
     with pytest.raises(CheckpointError, match="parents or positions, not 3"):
         from_spec({**spec, "features": 3})
+    with pytest.raises(TaskError, match="parents or positions, not 'types'"):
+        BayesNetTask("small", ("A", "B"), features="types")  # type: ignore[arg-type]
 
 
 def random_batch(count: int, seed: int) -> DagBatch:

@@ -206,7 +206,7 @@ def _by_levels(batch: DagBatch) -> bool:
     """Not while a GPU trains: levels are as many as the data have, and a step that is recorded has static shapes."""
     if batch.device.type == "cuda" and torch.is_grad_enabled():
         return False
-    return batch.max_nodes > SWEEP_NODES.get(batch.device.type, 0)
+    return batch.max_nodes > SWEEP_NODES.get(batch.device.type, batch.max_nodes)
 
 
 def _level_states(

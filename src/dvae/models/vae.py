@@ -123,7 +123,7 @@ class VAE(nn.Module):
     @property
     def any_width(self) -> bool:
         """Whether graphs may be padded to fewer nodes than the task's largest has."""
-        if self.feature_head is not None and self.task.features_are_bits:  # which are those of places
+        if self.feature_head is not None and self.task.features_are_bits:  # most are those of places
             return False
         return all(getattr(part, "any_width", False) for part in (self.encoder, self.decoder))
 

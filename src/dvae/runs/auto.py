@@ -28,7 +28,7 @@ STEPS_PER_DAG = 3
 MIN_EPOCHS = 20
 TIMED_STEPS = 6
 TIMED_NODES = 4_096  # of all graphs of a step, where graphs are large
-HEAD_SAMPLE = FITTED_GRAPHS  # DAGs that are looked at to choose a head: as many as it looks at itself
+HEAD_SAMPLE, HEAD_PART = FITTED_GRAPHS, 2_048  # DAGs that are looked at to choose a head, and at once
 MIN_LATENTS = 8  # where there is one for each feature: maps of the space want a few
 USED_SHARE = 0.75  # of the time given, for steps as timed here; real ones also choose and mutate graphs, and write
 GENERIC_MODEL = {"name": "pace", "attention_width": 64, "layers": 2, "edge_width": 64, "node_order": "given"}
@@ -70,7 +70,8 @@ def auto_settings(
         chosen["training.mutations"] = 0.5 if count < 20_000 else 0.1
     chosen = {**chosen, **task.recipe(device), **given}
     if "model.head" not in given:
-        chosen |= _head(task, data, int(chosen.get("model.latent", ModelConfig().latent)))
+        places = int(chosen.get("model.place_latents") or 0) * task.max_nodes
+        chosen |= _head(task, data, int(chosen.get("model.latent", ModelConfig().latent)), places)
         chosen |= given
     elif given["model.head"] is None and "model.head_weight" not in given:
         chosen.pop("model.head_weight", None)
@@ -104,16 +105,20 @@ def _latents(task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
     return {"model.latent": COMMON_LATENTS + (places or 0) * task.max_nodes, "model.place_latents": places}
 
 
-def _head(task: Task, data: Dataset, latent: int) -> dict[str, Any]:
-    """One-to-one where there is a latent for every feature that changes, or where components can be taken."""
+def _head(task: Task, data: Dataset, latent: int, places: int) -> dict[str, Any]:
+    """One-to-one where there is a latent for every feature that changes, or where components can be taken.
+
+    Of the latents, `places` belong to places and have no part in it.
+    """
     if not task.features_are_bits:
         return {"model.head": "one-to-one"}
     dags = data.train.dags
-    bits = task.features(task.batch(dags[:: max(1, len(dags) // HEAD_SAMPLE)]))
-    changing = int((bits != bits[:1]).any(0).sum())
-    if changing > latent:
+    parts = list(task.batch(dags[:: -(-len(dags) // HEAD_SAMPLE) or 1]).split(HEAD_PART))
+    counts = torch.stack([task.features(part).sum(0) for part in parts]).sum(0)
+    changing = int(((counts > 0) & (counts < sum(map(len, parts)))).sum())
+    if changing > latent - places:
         return {"model.head": "linear"}
-    few = {"model.latent": max(changing, MIN_LATENTS)} if task.latent_per_feature else {}
+    few = {"model.latent": places + max(changing, MIN_LATENTS)} if task.latent_per_feature else {}
     return {"model.head": "one-to-one", **few}
 
 

@@ -468,8 +468,11 @@ def _held_data(data: object) -> Dataset | None:
 
 
 def _task(config: RunConfig, task: str | Task | None, held: Dataset | None, start: str | Path | None) -> Task:
-    if start is not None and task is None:
-        return Run.open(start).task
+    """The task that is named; where weights are taken from a run of the same task, that run's, which they fit."""
+    if start is not None:
+        known = Run.open(start).task
+        if task is None or (isinstance(task, str) and get(task).full_name == known.full_name):
+            return known
     if task is not None or config.task:
         return get(task or config.task)
     if held is not None:

@@ -95,7 +95,7 @@ class Task(ABC):
     varies_in_size: bool = True  # whether valid DAGs may have different numbers of nodes
     predictivity_limit: int | None = None  # training DAGs that the predictivity of latents is measured with
     features_are_bits: bool = True  # whether `features` are zeros and ones
-    latent_per_feature: bool = False  # whether they say all, so that as many latents are enough
+    latent_per_feature: bool = False  # whether `features` tell a DAG, so that as many latents are enough
     data_is_complete: bool = False  # whether its data set holds every DAG: a search that knew them all would end
 
     @property

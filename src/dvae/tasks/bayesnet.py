@@ -90,7 +90,7 @@ class BayesNetTask(Task):
         """Measured on 180,000 networks over Asia's eight variables (docs/results/straight-axes.md)."""
         if device != "cuda":
             return {}
-        return {"model.hidden": 501, "training.batch_size": 512, "training.epochs": 7, "training.warmup": 200}
+        return {"model.hidden": 501, "training.batch_size": 512, "training.epochs": 6, "training.warmup": 200}
 
     def __init__(
         self,
@@ -104,6 +104,8 @@ class BayesNetTask(Task):
     ) -> None:
         if len(variables) < 2:
             raise TaskError("a Bayesian network needs at least two variables")
+        if features not in get_args(FeatureKind):
+            raise TaskError(f"the features of networks are {' or '.join(get_args(FeatureKind))}, not {features!r}")
         self.name = name
         self.table = table
         self._data = data
@@ -138,8 +140,6 @@ class BayesNetTask(Task):
         known = Knowledge.from_mapping(spec["knowledge"]) if "knowledge" in spec else None
         variables = [str(variable) for variable in spec["variables"]]
         features = spec.get("features", "positions")
-        if features not in get_args(FeatureKind):
-            raise TaskError(f"the features of networks are {' or '.join(get_args(FeatureKind))}, not {features!r}")
         return cls(name, variables, None if table is None else str(table), knowledge=known, features=features)
 
     @property
@@ -195,16 +195,16 @@ class BayesNetTask(Task):
         return load_dags(path)
 
     def features(self, batch: DagBatch) -> Tensor:
-        """A bit for every pair of variables: whether the first is a parent of the second.
+        """A bit for each variable and every other: whether the first is a parent of the second.
 
-        Types by position follow from that, and so does who hangs on the virtual ends: a latent for each of those would
-        let the prior draw them at odds with the edges.
+        Who hangs on the virtual ends follows from that: with a latent of its own, the prior would draw it at odds with
+        the edges.
         """  # batch feature
         if self.feature_kind == "positions":
             return super().features(batch)
         kinds = torch.nn.functional.one_hot(batch.types, self.num_types).to(torch.float32)
         parents = kinds.mT @ batch.adjacency.to(torch.float32) @ kinds  # batch type type
-        return parents[:, VIRTUAL:, VIRTUAL:].flatten(1)
+        return parents[:, VIRTUAL:, VIRTUAL:].flatten(1).clamp(max=1)  # also where a variable stands twice
 
     def parse_rows(self, text: str, where: str) -> Dag:
         return parse_bayesnet(text, where, self.variables).dag
@@ -262,7 +262,9 @@ class BayesNetTask(Task):
         by_type = batch.adjacency.gather(1, order[:, :, None].expand_as(batch.adjacency))
         by_type = by_type.gather(2, order[:, None, :].expand_as(batch.adjacency))
         parents = torch.zeros_like(batch.adjacency)
-        parents[:, 2:, 2:] = by_type[:, 2:, 2:]  # edges of the virtual nodes follow from the others
+        parents[:, VIRTUAL:, VIRTUAL:] = by_type[
+            :, VIRTUAL:, VIRTUAL:
+        ]  # edges of the virtual nodes follow from the others
         adjacency = torch.where(valid[:, None, None], parents, batch.adjacency)
         types = torch.where(valid[:, None], torch.zeros_like(batch.types), batch.types)
         num_nodes = torch.where(valid, torch.zeros_like(batch.num_nodes), batch.num_nodes)
@@ -277,7 +279,7 @@ class BayesNetTask(Task):
         probability = 2 / (size - 1) if size > 3 else 0.5
         generator = torch.Generator().manual_seed(seed)
         edges = (torch.rand(count, size, size, generator=generator) < probability).triu(1)
-        types = torch.cat([torch.tensor([START_INDEX]), torch.arange(2, nodes), torch.tensor([END_INDEX])])
+        types = torch.cat([torch.tensor([START_INDEX]), torch.arange(VIRTUAL, nodes), torch.tensor([END_INDEX])])
         adjacency = torch.zeros(count, nodes, nodes, dtype=torch.bool)
         adjacency[:, 1:-1, 1:-1] = edges
         adjacency[:, 0, 1:-1] = ~edges.any(1)

@@ -216,10 +216,9 @@ class _Truth(NamedTuple):
 
 
 class DeepGmgRows(GraphRows):
-    """The states of all nodes so far, and which rows are asked for another edge into the newest."""
+    """Graphs with the states of all their nodes."""
 
     states = RowTensor()  # row node hidden
-    asked = RowTensor()  # row
 
 
 class _DeepGmgSampler(Sampler[DeepGmgRows]):
@@ -241,16 +240,14 @@ class _DeepGmgSampler(Sampler[DeepGmgRows]):
         """Predecessors of the newest node, one by one, until no more is wanted."""
         rows = self.rows
         rows.states = self.decoder.with_node(rows.states, rows.types[:, position])
-        rows.asked = rows.growing.clone()
+        asked = rows.growing.nonzero().squeeze(1)
         for _ in range(position + 1):
-            asked = rows.asked.nonzero().squeeze(1)
             if not len(asked):
                 break
             self._propagate(asked, position + 1)  # also before an answer that is known: so it was learned
             taken = rows.branch(self._edges(asked, position))
-            rows.asked = taken > 0
-            drawn = rows.asked.nonzero().squeeze(1)
-            rows.adjacency[drawn, taken[drawn] - 1, position] = True
+            asked = taken.nonzero().squeeze(1)
+            rows.adjacency[asked, taken[asked] - 1, position] = True
 
     def _edges(self, asked: Tensor, position: int) -> Tensor:
         """Where every decoding takes an edge from: one more than the source, or 0 for no more edges."""  # particle

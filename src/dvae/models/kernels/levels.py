@@ -64,7 +64,7 @@ class Levels:
         width, mask = batch.max_nodes, batch.node_mask()
         graph, source, target = batch.adjacency.nonzero(as_tuple=True)
         tail, head = graph * width + source, graph * width + target
-        level = torch.tensor(_longest_paths(tail, head, mask.numel()), device=batch.device)
+        level = torch.tensor(_longest_paths(tail, head, mask.numel()), dtype=torch.int64, device=batch.device)
         level[~(mask.flip(1) if reverse else mask).flatten()] = -1
         order = level.argsort(stable=True)[int((level < 0).sum()) :]
         row = torch.zeros_like(level).index_copy_(0, order, torch.arange(len(order), device=batch.device))
