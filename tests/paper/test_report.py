@@ -20,11 +20,11 @@ from dvae.paper import Preset, StageStore, preset, stages_of, write_report
 from dvae.paper.report import numbers, read_plan
 from dvae.paper.results import Results
 from dvae.paper.sources import Source
-from dvae.paper.tables import NOT_RUN, search_table, smoothness_table, table1, table2, table3
+from dvae.paper.tables import NOT_RUN, overview, search_table, smoothness_table, table1, table2, table3
 from dvae.reports.document import Document, Heading, Items, Paragraph, Table
 from dvae.reports.html import to_html
 from dvae.reports.markdown import to_markdown
-from dvae.reports.numbers import Spread, score_words, share_words, time_words
+from dvae.reports.numbers import MISSING, Spread, score_words, share_words, time_words
 from dvae.tasks import get
 
 REQUESTS = re.compile(
@@ -91,6 +91,18 @@ def test_tables_have_our_rows_and_the_papers_in_turn(tiny_run: Path, tiny: Prese
     assert table2(results, "bn") is None
     assert search_table(results, "bn") is not None
     assert smoothness_table(results) is not None
+
+
+def test_the_first_table_has_each_model_once_with_what_is_published_in_brackets(tiny_run: Path, tiny: Preset) -> None:
+    results = Results(StageStore(tiny_run), tiny)
+    table = overview(results)
+    assert table is not None
+    rows = {row[0]: row[1:] for row in table.rows}
+    assert list(rows) == ["D-VAE", "S-VAE", "D-VAE (SMP)", "D-VAE (fast)"]
+    (measured,) = results.evaluations("enas", tiny.enas.recipe("dvae"))
+    assert rows["D-VAE"][0] == f"{100 * measured.mean.share.value:.2f} (99.96)"
+    assert rows["D-VAE (SMP)"][3:] == (MISSING,) * 3  # it stands in Table 3, which is about architectures
+    assert rows["D-VAE"][5] == MISSING  # scores of networks were not predicted
 
 
 def test_a_model_without_a_result_is_shown_as_not_run(tiny_run: Path, tiny: Preset, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from dvae.paper.sources import ARCHITECTURES
 from dvae.paper.stage import Stage
 from dvae.paper.stage_store import StageStore
 from dvae.paper.tables import (
+    overview,
     search_table,
     smoothness_table,
     table1,
@@ -100,6 +101,7 @@ def reproduction(store: StageStore, preset: Preset) -> Document:
             "everything else was measured here."
         ),
         Items(tuple(_data_lines(preset))),
+        *_tables([overview(results)]),
         Heading("Reconstruction, validity, uniqueness, novelty"),
         *_tables([table1(results, space) for space in SPACES]),
         Heading("Scores predicted from latents"),
