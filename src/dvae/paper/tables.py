@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
+from statistics import fmean
 
 from dvae.evaluation import Predictivity, PredictivityRow, published
 from dvae.evaluation.predictivity import FOREST, LATENT, SPARSE_GP
@@ -19,51 +19,44 @@ NOT_RUN = "not run yet"
 
 
 def overview(results: Results) -> Table | None:
-    """Both tasks on half a page: each model's main numbers, the mean over seeds, with what is published in brackets."""
-    found = {space: {recipe.name: recipe for recipe in results.experiment(space).recipes} for space in SPACES}
-    names = list(dict.fromkeys(name for space in SPACES for name in found[space]))
-    cells = {
-        name: [
-            cell
-            for space in SPACES
-            for cell in _main_numbers(results, space, name, found[space].get(name))
-        ]
-        for name in names
-    }
-    rows = tuple((TITLES[name], *cells[name]) for name in names if set(cells[name]) != {MISSING})
-    if not rows:
+    """Each model's main numbers on both tasks: means over seeds, and in brackets what is published."""
+    models = dict.fromkeys(recipe.name for space in SPACES for recipe in results.experiment(space).recipes)
+    rows = {name: [cell for space in SPACES for cell in _main_numbers(results, space, name)] for name in models}
+    measured = tuple((TITLES[name], *cells) for name, cells in rows.items() if set(cells) != {MISSING})
+    if not measured:
         return None
     columns = ("come back, %", "distinct samples, %", "RMSE of scores")
     return Table(
         "At a glance: measured (published)",
         ("", *(f"{SPACE_TITLES[space]}: {column}" for space in SPACES for column in columns)),
-        rows,
-        note="Come back: sampled decodings of the posterior's mean that are the same DAG. RMSE: of scores predicted from "
-        f"latent means by a sparse GP trained {FIT_TITLES[results.preset.fits[-1]]}; published ones are of the papers' "
-        "own training. All that was measured follows below.",
+        measured,
+        note="Come back: sampled decodings of the posterior's mean that are the same DAG. RMSE: of scores predicted "
+        f"from latent means by a sparse GP trained {FIT_TITLES[results.preset.fits[-1]]}; published ones are of the "
+        "papers' own training. All that was measured follows below.",
     )
 
 
-def _main_numbers(results: Results, space: Space, name: str, recipe: ModelRecipe | None) -> tuple[str, str, str]:
+def _main_numbers(results: Results, space: Space, name: str) -> tuple[str, str, str]:
+    recipe = next((recipe for recipe in results.experiment(space).recipes if recipe.name == name), None)
     if recipe is None:
         return MISSING, MISSING, MISSING
-    evaluations = results.evaluations(space, recipe)
-    predictions = _latent_rows(results.predictions(space, recipe, results.preset.fits[-1]))
+    found = results.evaluations(space, recipe)
+    predicted = _latent_rows(results.predictions(space, recipe, results.preset.fits[-1]))
     like = published.SAME_AS.get(name, name)
-    shares, scores = published.GENERATIVE[space].get(like), published.PREDICTIVE[space].get(like)
-
-    def words(values: Sequence[float], known: float | None, digits: int) -> str:
-        if not values:
-            return MISSING
-        published_words = "" if known is None else f" ({known:.{digits}f})"
-        return f"{statistics.fmean(values):.{digits}f}{published_words}"
-
-    different = [one.prior.uniqueness for one in evaluations]
+    generative, predictive = published.GENERATIVE[space].get(like), published.PREDICTIVE[space].get(like)
+    accuracy, distinct = (None, None) if generative is None else (generative.accuracy, generative.uniqueness)
     return (
-        words([100 * one.mean.share.value for one in evaluations], shares and shares.accuracy, 2),
-        words([100 * one.value for one in different if one is not None], shares and shares.uniqueness, 1),
-        words([value for row in predictions for value in row.rmse], scores and scores.rmse, 3),
+        _beside([100 * one.mean.share.value for one in found], 2, accuracy),
+        _beside([100 * one.prior.uniqueness.value for one in found if one.prior.uniqueness], 1, distinct),
+        _beside([value for row in predicted for value in row.rmse], 3, None if predictive is None else predictive.rmse),
     )
+
+
+def _beside(values: Sequence[float], digits: int, known: float | None) -> str:
+    """A mean, and in brackets what is published, if anything is."""
+    if not values:
+        return MISSING
+    return f"{fmean(values):.{digits}f}" + ("" if known is None else f" ({known:.{digits}f})")
 
 
 def table1(results: Results, space: Space) -> Table | None:

@@ -262,9 +262,8 @@ class BayesNetTask(Task):
         by_type = batch.adjacency.gather(1, order[:, :, None].expand_as(batch.adjacency))
         by_type = by_type.gather(2, order[:, None, :].expand_as(batch.adjacency))
         parents = torch.zeros_like(batch.adjacency)
-        parents[:, VIRTUAL:, VIRTUAL:] = by_type[
-            :, VIRTUAL:, VIRTUAL:
-        ]  # edges of the virtual nodes follow from the others
+        # Edges of the virtual nodes follow from the others.
+        parents[:, VIRTUAL:, VIRTUAL:] = by_type[:, VIRTUAL:, VIRTUAL:]
         adjacency = torch.where(valid[:, None, None], parents, batch.adjacency)
         types = torch.where(valid[:, None], torch.zeros_like(batch.types), batch.types)
         num_nodes = torch.where(valid, torch.zeros_like(batch.num_nodes), batch.num_nodes)
