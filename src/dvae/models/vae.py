@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,12 +22,14 @@ from dvae.models.kernels.aligned import AlignedLinear, real_size
 from dvae.models.node_order import ordered
 from dvae.models.parts import Decoder, Encoder, Prepares, Sampling, Sized, has_static_shapes, own_latents
 from dvae.models.places import common_latents, with_moments
+from dvae.progress import progress_bar
 from dvae.tasks import Task
 from dvae.tasks.rules import GrowthRules
 
 NO_CONDITIONS = "this model was trained without conditions; train one with: dvae train --condition NAMES"
 ATTEMPTS = 20  # at a graph that obeys the rules, after the first
 ENCODE_AT_ONCE = {"cpu": 1024, "cuda": 16384}
+PREPARE_AT_ONCE = 256  # large graphs, between two steps of a progress bar
 LARGE_BYTES = {"cpu": 1 << 30, "cuda": 4 << 30}  # of large graphs that are encoded at once
 SMALL_BYTES = 8 << 30  # of others, on a CPU
 GPU_SHARE = 4  # a quarter of a GPU's memory
@@ -139,17 +142,28 @@ class VAE(nn.Module):
         """How many numbers training moves (those that only align memory are not counted)."""
         return real_size(self)
 
-    def prepare(self, batch: DagBatch) -> DagBatch:
+    def prepare(self, batch: DagBatch, *, progress: bool | None = False) -> DagBatch:
         """The same graphs as this model's parts want to read them, their node order for one.
 
         To be done once, before graphs are trained on; `encode` and `reconstruction_nll` do it themselves. A decoder
         that has an order of its own has the last word: values in columns belong to the places it writes.
         """
+        read = self._preparation()
+        if read is None or batch.max_nodes <= LARGE:
+            return batch if read is None else read(batch)
+        parts = []
+        with progress_bar("order of nodes", len(batch), "DAGs", progress) as bar:  # milliseconds for each large graph
+            for part in batch.split(PREPARE_AT_ONCE):
+                parts.append(read(part))
+                bar.update(len(part))
+        return DagBatch.cat(parts) if parts else batch
+
+    def _preparation(self) -> Callable[[DagBatch], DagBatch] | None:
         if isinstance(self.decoder, Prepares):
-            return self.decoder.prepare(batch)
+            return self.decoder.prepare
         if isinstance(self.encoder, Prepares):
-            return self.encoder.prepare(batch)
-        return batch if self.columns is None else ordered(batch, self.task.hints.node_order)
+            return self.encoder.prepare
+        return None if self.columns is None else partial(ordered, order=self.task.hints.node_order)
 
     def posterior(self, batch: DagBatch) -> Posterior:
         """q(z | G) of every graph of a batch."""
@@ -395,9 +409,19 @@ class VAE(nn.Module):
         return torch.cat(parts) if parts else latents.new_zeros(0)
 
     @torch.no_grad()
-    def calibrate(self, batch: DagBatch, *, thorough: bool = True, progress: bool | None = False) -> None:
-        """Remembers where the latent means of `batch` lie, for `prior`; less well, but at once, if not `thorough`."""
-        mean = self.encode(batch).mean
+    def calibrate(
+        self, batch: DagBatch, *, thorough: bool = True, prepared: bool = False, progress: bool | None = False
+    ) -> None:
+        """Remembers where the latent means of `batch` lie, for `prior`; less well, but at once, if not `thorough`.
+
+        `prepared` says that the graphs are as `prepare` gives them.
+        """
+        means = []
+        with progress_bar("latents", len(batch), "DAGs", progress) as bar:
+            for part in self._parts(batch, prepared=prepared):
+                means.append(self.posterior(part).mean)
+                bar.update(len(part))
+        mean = torch.cat(means)
         self.latent_mean.copy_(mean.mean(0))
         self.latent_std.copy_(mean.std(0) if len(mean) > 1 else torch.ones_like(self.latent_std))
         if self.conditions is not None:
@@ -407,14 +431,14 @@ class VAE(nn.Module):
         """Writes weights and settings, each file atomically; `dvae.load` reads them."""
         storage.save(folder, self, self.config, self.task)
 
-    def _parts(self, dags: Sequence[Dag] | DagBatch) -> Iterator[DagBatch]:
-        batch = self.prepare(dags if isinstance(dags, DagBatch) else self.task.batch(dags))
+    def _parts(self, dags: Sequence[Dag] | DagBatch, *, prepared: bool = False) -> Iterator[DagBatch]:
+        batch = dags if isinstance(dags, DagBatch) else self.task.batch(dags)
         size = ENCODE_AT_ONCE.get(self.device.type, 1024)
         if len(batch):
             edges = int(batch.adjacency.flatten(1).sum(1).max())
             size = max(1, min(size, self._room(batch.max_nodes) // self.bytes_per_graph(batch.max_nodes, edges)))
         for part in batch.split(size):
-            yield part.to(self.device)
+            yield (part if prepared else self.prepare(part)).to(self.device)
 
     def _room(self, nodes: int) -> int:
         """Bytes that graphs may take together; the same every time on one device, whatever else runs there."""

@@ -99,7 +99,8 @@ def fit(
     folder = None if run is None else Path(run)
     unseen = None if validation is None else _as_batch(vae, validation, "validate")
     targets = None if vae.config.targets is None else _known_numbers(vae.config.targets, data)
-    job = VaeJob(vae, vae.prepare(_as_batch(vae, data, "train")), unseen, config, fabric, folder, targets)
+    read = vae.prepare(_as_batch(vae, data, "train"), progress=progress if fabric.global_rank == 0 else False)
+    job = VaeJob(vae, read, unseen, config, fabric, folder, targets)
     column = "loss" if config.early_stop_on == "train" else COLUMN
     assert config.epochs is not None
     long = config.epochs * len(job.data) >= FUSED_FROM
