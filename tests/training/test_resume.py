@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dvae.dag import DagSet
 from dvae.errors import CheckpointError
 from dvae.training import checkpoint
-from training.runs import STEPS, data, model, same, train, weights
+from training.runs import GRAPHS, STEPS, TASK, data, model, same, train, weights
 
 
 class Crash(Exception):
@@ -45,6 +47,26 @@ def test_after_a_crash(saves: int, uninterrupted: dict, tmp_path: Path, monkeypa
     result = train(resumed, tmp_path, resume=True)
     assert (result.ended, len(result.history)) == ("epochs", 5)
     assert same(weights(resumed), uninterrupted)
+
+
+@pytest.mark.parametrize("head", ["linear", "one-to-one"])
+@pytest.mark.parametrize("saves", [1, STEPS, 2 * STEPS + 1])
+def test_after_a_crash_with_heads(head: str, saves: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Features and scores are learned beside the graphs; a resumed run learns the same, and carries on their sums."""
+    dags = TASK.sample(GRAPHS, seed=0)
+    scored = DagSet.of(dags, [len(dag.edges) if place % 3 else None for place, dag in enumerate(dags)])
+    heads = {"head": head, "targets": ("score",), "latent": 40}
+    settings: dict[str, Any] = {"graphs": scored, "epochs": 3}
+    expected = model(**heads)
+    history = train(expected, **settings).history
+    with monkeypatch.context() as patch:
+        crash_after(saves, patch)
+        with pytest.raises(Crash):
+            train(model(**heads), tmp_path, checkpoint_seconds=0.0, **settings)
+    resumed = model(seed=99, **heads)
+    again = train(resumed, tmp_path, resume=True, **settings).history
+    assert same(weights(resumed), weights(expected))
+    assert [(row["loss"], row["heads"]) for row in again] == [(row["loss"], row["heads"]) for row in history]
 
 
 def test_after_one_crash_after_another(uninterrupted: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
