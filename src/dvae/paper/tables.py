@@ -28,7 +28,7 @@ def overview(results: Results) -> Table | None:
     columns = ("come back, %", "distinct samples, %", "RMSE of scores")
     return Table(
         "At a glance: measured (published)",
-        ("", *(f"{SPACE_TITLES[space]}: {column}" for space in SPACES for column in columns)),
+        ("", *(f"{SPACE_TITLES[space].split()[-1]}: {column}" for space in SPACES for column in columns)),
         measured,
         note="Come back: sampled decodings of the posterior's mean that are the same DAG. RMSE: of scores predicted "
         f"from latent means by a sparse GP trained {FIT_TITLES[results.preset.fits[-1]]}; published ones are of the "
