@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import tarfile
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +14,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from dvae.errors import CheckpointError, MissingError
-from dvae.models import VAE, build, load
+from dvae.models import build, load
 from dvae.tasks import get
 from dvae.training import checkpoint, fit
 
@@ -121,28 +119,3 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     rewritten(path, lambda header: {**header, "format": 99})
     with pytest.raises(CheckpointError, match="newer version of dvae"):
         checkpoint.read(path)
-
-
-def test_statistics_that_take_long_are_not_those_of_every_checkpoint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By this clock they take a second each, and of 33 seconds they may have one."""
-    times, written, measured = itertools.count(), [0], []
-    save, calibrate = checkpoint.save, VAE.calibrate
-
-    def counted(*values: Any, **named: Any) -> None:
-        written[0] += 1
-        save(*values, **named)
-
-    def noted(vae: VAE, *values: Any, **named: Any) -> None:
-        measured.append(written[0])
-        calibrate(vae, *values, **named)
-
-    monkeypatch.setattr(checkpoint, "save", counted)
-    monkeypatch.setattr(VAE, "calibrate", noted)
-    monkeypatch.setattr("dvae.training.vae_job.time", SimpleNamespace(monotonic=lambda: next(times)))
-    vae, task = build("dvae", get("asia"), hidden=4, latent=2, seed=0), get("asia")
-    fit(vae, task.sample(40, seed=0), run=tmp_path, checkpoint_seconds=0, **{**ASIA, "batch_size": 1, "epochs": 2})
-    assert written[0] > 80
-    assert measured[:3] == [0, 33, 66]
-    assert load(tmp_path).latent_std.tolist() == vae.latent_std.tolist()  # the last ones are always made

@@ -5,10 +5,12 @@ from __future__ import annotations
 import signal
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+from dvae.dag import DagBatch
 from dvae.models import VAE, load
 from dvae.training import checkpoint, vae_job
 from dvae.training.interrupts import interruptible
@@ -84,6 +86,26 @@ def test_statistics_of_many_graphs_are_those_of_a_fixed_sample_until_the_end(
     assert not torch.allclose(several[0], spread)
     assert torch.allclose(several[0], spread, rtol=0.5)
     assert torch.equal(*several)
+
+
+@pytest.mark.parametrize(("nodes", "graphs"), [(10_000, 100), (60, 12), (5, 4)])
+def test_checkpoints_of_large_graphs_have_statistics_of_fewer(
+    nodes: int, graphs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vae_job, "CALIBRATION_NODES", nodes)
+    monkeypatch.setattr(vae_job, "FEWEST_GRAPHS", 4)
+    counts, calibrate = [], VAE.calibrate
+
+    def noted(vae: VAE, batch: DagBatch, **how: Any) -> None:
+        counts.append(len(batch))
+        calibrate(vae, batch, **how)
+
+    monkeypatch.setattr(VAE, "calibrate", noted)
+    vae, many = model(), TASK.sample_batch(100, seed=1)  # of five nodes each
+    train(vae, tmp_path, graphs=many, epochs=1, checkpoint_seconds=0.0)
+    assert len(counts) > 2
+    assert counts == [*[graphs] * (len(counts) - 1), 100]
+    assert has_statistics_of_its_data(vae, many)
 
 
 def test_statistics_leave_the_training_as_it_is(tmp_path: Path) -> None:
