@@ -69,7 +69,7 @@ def put_together(run: Path) -> tuple[dict[str, Any], dict[Path, str]]:
     kept = known | numbers(store, settings)["stages"]
     measured = {**read_json(NUMBERS), "done": len(kept), "stages": kept}
     results = Results(store, settings)
-    tables = [overview(results), *(make(results, space) for make in (table1, table2) for space in SPACES)]
+    tables = [make(results, space) for make in (overview, table1, table2) for space in SPACES]
     tables += [table3(results), *(search_table(results, space) for space in SPACES), time_table(results)]
     pages = {page: page.read_text(encoding="utf-8") for page in PAGES}
     for table in tables:

@@ -101,6 +101,8 @@ class Stage:
         if "://" in found["target"] or path.startswith("mailto:") or not path:
             return found[0]
         meant = os.path.normpath(os.path.join(os.path.dirname(source), path))  # noqa: PTH118, PTH120
+        if found["mark"] and meant not in self.places and (ROOT / meant).is_file():
+            self.bring(meant)
         if meant in self.places or meant in (
             "docs/reference/cli.md",
             "docs/reference/settings.md",
@@ -112,6 +114,12 @@ class Stage:
         if not (ROOT / meant).exists():
             self.problems.append(f"{source}: {found['target']} leads nowhere")
         return found["text"]  # a file that the site does not show
+
+    def bring(self, picture: str) -> None:
+        """Copies a picture that lies outside of docs/."""
+        self.places[picture] = picture
+        (self.folder / picture).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / picture, self.folder / picture)
 
     def drawn(self, mermaid: str) -> str:
         """The graph of a Mermaid block, drawn by our own figures."""

@@ -70,6 +70,16 @@ def test_dead_links_of_a_site_are_seen(tmp_path: Path) -> None:
     assert [sentence.split(": ")[1].split(" ")[0] for sentence in found] == ["b.html#y", "c.html", "loads"]
 
 
+def test_a_picture_from_elsewhere_comes_along(tmp_path: Path) -> None:
+    load("links"), load("pages")
+    stage = load("build").Stage(tmp_path)  # type: ignore[attr-defined]
+    picture = "benchmarks/results/2026-11-16-quality/enas6.svg"
+    turned = stage.page(f"![Curves](../../{picture}) [rows](../../{picture[:-3]}json)", "docs/results/README.md")
+    assert turned.startswith(f"![Curves](../{picture}) rows")
+    assert (tmp_path / picture).read_bytes() == (ROOT / picture).read_bytes()
+    assert stage.problems == []
+
+
 def test_pages_are_written_from_the_code() -> None:
     pages = load("pages")
     commands = pages.cli_page()  # type: ignore[attr-defined]

@@ -101,7 +101,7 @@ def reproduction(store: StageStore, preset: Preset) -> Document:
             "everything else was measured here."
         ),
         Items(tuple(_data_lines(preset))),
-        *_tables([overview(results)]),
+        *_tables([overview(results, space) for space in SPACES]),
         Heading("Reconstruction, validity, uniqueness, novelty"),
         *_tables([table1(results, space) for space in SPACES]),
         Heading("Scores predicted from latents"),

@@ -18,31 +18,26 @@ from dvae.reports.numbers import MISSING, Spread, estimate_words, number_words, 
 NOT_RUN = "not run yet"
 
 
-def overview(results: Results) -> Table | None:
-    """Each model's main numbers on both tasks: means over seeds, and in brackets what is published."""
-    models = dict.fromkeys(recipe.name for space in SPACES for recipe in results.experiment(space).recipes)
-    rows = {name: [cell for space in SPACES for cell in _main_numbers(results, space, name)] for name in models}
-    measured = tuple((TITLES[name], *cells) for name, cells in rows.items() if set(cells) != {MISSING})
+def overview(results: Results, space: Space) -> Table | None:
+    """Each model's main numbers: means over seeds, and in brackets what is published."""
+    rows = [(recipe.title, *_main_numbers(results, space, recipe)) for recipe in results.experiment(space).recipes]
+    measured = tuple(row for row in rows if set(row[1:]) != {MISSING})
     if not measured:
         return None
-    columns = ("come back, %", "distinct samples, %", "RMSE of scores")
     return Table(
-        "At a glance: measured (published)",
-        ("", *(f"{SPACE_TITLES[space].split()[-1]}: {column}" for space in SPACES for column in columns)),
+        f"At a glance, {SPACE_TITLES[space]}: measured (published)",
+        ("", "come back, %", "distinct samples, %", "RMSE of scores"),
         measured,
         note="Come back: sampled decodings of the posterior's mean that are the same DAG. RMSE: of scores predicted "
         f"from latent means by a sparse GP trained {FIT_TITLES[results.preset.fits[-1]]}; published ones are of the "
-        "papers' own training. All that was measured follows below.",
+        "papers' own training.",
     )
 
 
-def _main_numbers(results: Results, space: Space, name: str) -> tuple[str, str, str]:
-    recipe = next((recipe for recipe in results.experiment(space).recipes if recipe.name == name), None)
-    if recipe is None:
-        return MISSING, MISSING, MISSING
+def _main_numbers(results: Results, space: Space, recipe: ModelRecipe) -> tuple[str, str, str]:
     found = results.evaluations(space, recipe)
     predicted = _latent_rows(results.predictions(space, recipe, results.preset.fits[-1]))
-    like = published.SAME_AS.get(name, name)
+    like = published.SAME_AS.get(recipe.name, recipe.name)
     generative, predictive = published.GENERATIVE[space].get(like), published.PREDICTIVE[space].get(like)
     accuracy, distinct = (None, None) if generative is None else (generative.accuracy, generative.uniqueness)
     return (
