@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
+from typing import TypeVar
 
 from dvae.evaluation import Predictivity, PredictivityRow, published
 from dvae.evaluation.predictivity import FOREST, LATENT, SPARSE_GP
@@ -16,6 +17,7 @@ from dvae.reports.document import Table
 from dvae.reports.numbers import MISSING, Spread, estimate_words, number_words, share_words, time_words
 
 NOT_RUN = "not run yet"
+T = TypeVar("T")
 
 
 def overview(results: Results, space: Space) -> Table | None:
@@ -37,8 +39,10 @@ def overview(results: Results, space: Space) -> Table | None:
 def _main_numbers(results: Results, space: Space, recipe: ModelRecipe) -> tuple[str, str, str]:
     found = results.evaluations(space, recipe)
     predicted = _latent_rows(results.predictions(space, recipe, results.preset.fits[-1]))
-    like = published.SAME_AS.get(recipe.name, recipe.name)
-    generative, predictive = published.GENERATIVE[space].get(like), published.PREDICTIVE[space].get(like)
+    generative, predictive = (
+        _published(published.GENERATIVE[space], recipe),
+        _published(published.PREDICTIVE[space], recipe),
+    )
     accuracy, distinct = (None, None) if generative is None else (generative.accuracy, generative.uniqueness)
     return (
         _beside([100 * one.mean.share.value for one in found], 2, accuracy),
@@ -94,7 +98,7 @@ def _generative_rows(
                 str(len(found) or NOT_RUN),
             )
         )
-        known = published.GENERATIVE[space].get(published.SAME_AS.get(recipe.name, recipe.name))
+        known = _published(published.GENERATIVE[space], recipe)
         if known is not None:
             quiet.append(len(rows))
             shares = (known.accuracy, None, known.validity, known.uniqueness, known.novelty)
@@ -128,7 +132,7 @@ def table2(results: Results, space: Space) -> Table | None:
             found = every[recipe, fit]
             numbers = _row_numbers(_latent_rows(found))
             rows.append((recipe.title, FIT_TITLES[fit], *numbers, str(len(found) or NOT_RUN)))
-        known = published.PREDICTIVE[space].get(published.SAME_AS.get(recipe.name, recipe.name))
+        known = _published(published.PREDICTIVE[space], recipe)
         if known is not None:
             quiet.append(len(rows))
             rows.append(("published", "", *_published_numbers(known), ""))
@@ -315,6 +319,11 @@ def _row_numbers(rows: Sequence[PredictivityRow]) -> tuple[str, str]:
     rmse = Spread(tuple(value for row in rows for value in row.rmse))
     r = Spread(tuple(value for row in rows for value in row.r))
     return rmse.words(3), r.words(3)
+
+
+def _published(rows: Mapping[str, T], recipe: ModelRecipe) -> T | None:
+    """What papers report of a model, or of what it is a variant of."""
+    return rows.get(published.SAME_AS.get(recipe.name, recipe.name))
 
 
 def _published_numbers(known: published.Predictive) -> tuple[str, str]:
