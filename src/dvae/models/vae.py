@@ -435,7 +435,7 @@ class VAE(nn.Module):
         batch = dags if isinstance(dags, DagBatch) else self.task.batch(dags)
         size = ENCODE_AT_ONCE.get(self.device.type, 1024)
         if len(batch):
-            edges = int(batch.adjacency.flatten(1).sum(1).max())
+            edges = int(batch.edge_counts().max())
             size = max(1, min(size, self._room(batch.max_nodes) // self.bytes_per_graph(batch.max_nodes, edges)))
         for part in batch.split(size):
             yield (part if prepared else self.prepare(part)).to(self.device)

@@ -43,7 +43,7 @@ class Budget:
         nodes = batch.max_nodes
         if len(batch) * vae.bytes_per_graph(nodes, nodes * (nodes - 1) // 2) <= self.bytes:
             return None
-        edges = batch.adjacency.flatten(1).sum(1)
+        edges = batch.edge_counts()
         order = batch.num_nodes.argsort(descending=True, stable=True)
         sizes = [vae.bytes_per_graph(*each) for each in zip(batch.num_nodes.tolist(), edges.tolist(), strict=True)]
         if sum(sizes) <= self.bytes:
